@@ -1,0 +1,72 @@
+"""Every error that a user can meet, one class per kind of trouble.
+
+A message names the thing, says what is wrong and what to do. Errors from below
+(git, SQLite, HTTP, YAML) are translated at the border of the module that met them,
+so that nobody has to read a traceback from the depths.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class HarnesslabError(Exception):
+    """Base class; catch this to catch everything that harnesslab raises on purpose."""
+
+
+class HarnessFileError(HarnesslabError):
+    """A harness file cannot be used; names the file, the line and the key."""
+
+    def __init__(self, path: Path | str, message: str, *, line: int | None = None, key: str | None = None):
+        self.path, self.line, self.key = Path(path), line, key
+        where = str(path) + (f", line {line}" if line is not None else "")
+        what = f", key '{key}'" if key else ""
+        super().__init__(f"{where}{what}: {message}")
+
+
+class EnvironmentUnavailable(HarnesslabError):
+    """An environment, or the data that it needs, is not there; says how to get it."""
+
+
+class EnvironmentFault(HarnesslabError):
+    """The environment broke (crash, deadline, lie). Its episode is unscorable, the run goes on."""
+
+
+class InterventionFault(HarnesslabError):
+    """An intervention crashed, hung or returned nonsense. Charged to the candidate."""
+
+
+class BackboneError(HarnesslabError):
+    """The model cannot be reached or refuses: wrong key, missing model, closed endpoint."""
+
+
+class ReplayMiss(BackboneError):
+    """A replay has no recording of this request. Never answered by a silent live call."""
+
+
+class BudgetExceeded(HarnesslabError):
+    """The meter's hard limit was reached; nothing more is spent."""
+
+
+class StoreError(HarnesslabError):
+    """The lab's repository or database cannot be used as asked."""
+
+
+class LabLocked(StoreError):
+    """Another process holds the lab's lock; names the owner."""
+
+
+class BaselineMoved(StoreError):
+    """The baseline is no longer the one that the candidate was measured against."""
+
+
+class OrderError(HarnesslabError):
+    """A call came before the call that it needs; says which one to make first."""
+
+
+class ConfigError(HarnesslabError):
+    """A configuration file or an argument is wrong; names file and key."""
+
+
+class UnmeasurableRun(HarnesslabError):
+    """Untrusted episodes could flip the verdict, or two runs measure different things."""

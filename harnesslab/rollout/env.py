@@ -1,0 +1,112 @@
+"""The text-environment protocol: Gymnasium's signatures, plain JSON values only.
+
+Two small protocols. An :class:`Environment` is what an entry point of the group
+``harnesslab.envs`` yields: it knows its tasks and makes instances. A :class:`TextEnv` is
+one such instance, which plays one episode at a time. Heavy environments run as child
+processes behind the same two protocols, which is why every value that crosses them is
+plain JSON.
+
+``info`` always has two parts and nothing else::
+
+    {"public": {"instruction": str,          # the task as the agent is told it
+                "admissible": [action, ...],  # optional: every action that is possible now
+                "tools": [schema, ...],       # optional: OpenAI function schemas
+                "invalid": bool},             # optional: the last action was not understood
+     "private": {"solved": bool,              # required: is the goal reached
+                 "progress": float}}          # optional: share of subgoals reached, 0 to 1
+
+``public`` may reach the agent and the harness. ``private`` stays with the trusted loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+JSON: TypeAlias = Any
+"""A plain JSON value: None, bool, int, float, str, list or dict of such."""
+
+Action: TypeAlias = "str | dict[str, JSON]"
+"""What an agent does: a line of text, or a tool call ``{"name": str, "arguments": dict}``."""
+
+Split = Literal["search", "gate", "sealed"]
+SPLITS: tuple[Split, ...] = ("search", "gate", "sealed")
+"""``search``: proposers learn from it. ``gate``: decides. ``sealed``: held out, opened on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One seeded problem of an environment.
+
+    ``id`` is unique within the environment and never reaches the agent. ``family`` groups
+    tasks of one sort. ``options`` is handed to :meth:`TextEnv.reset` with ``seed``.
+    """
+
+    id: str
+    split: Split
+    family: str
+    seed: int = 0
+    options: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@runtime_checkable
+class TextEnv(Protocol):
+    """One playable instance. Not thread-safe; reset may be called again after an episode."""
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, JSON] | None = None) -> tuple[str, dict]:
+        """Start the task that ``seed`` and ``options`` name; return (observation, info)."""
+        ...
+
+    def step(self, action: Action) -> tuple[str, float, bool, bool, dict]:
+        """Do one action; return (observation, reward, terminated, truncated, info).
+
+        An action that is not understood is no error: the observation says so, and
+        ``info["public"]["invalid"]`` is true.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what the instance holds. Safe to call twice."""
+        ...
+
+
+Policy: TypeAlias = Callable[[str, dict], Action]
+"""Picks an action from (observation, info). Oracles may read ``info["private"]``; agents never see it."""
+
+
+class Environment(Protocol):
+    """A family of tasks and the way to play them; what an entry point names."""
+
+    name: str
+    version: str
+    """Part of a measurement's identity: raise it whenever a task, a text or the grading changes."""
+    max_steps: int
+    """Default action budget of an episode."""
+
+    def tasks(self, split: Split) -> Sequence[Task]:
+        """The tasks of a split, in a fixed order. Raises EnvironmentUnavailable where data is missing."""
+        ...
+
+    def make(self) -> TextEnv:
+        """A new instance."""
+        ...
+
+    def oracle(self, task: Task) -> Policy:
+        """A policy that solves the task: the proof that the task can be solved."""
+        ...
+
+    def starter(self) -> Path:
+        """The folder with the baseline harness that ``Lab.open`` copies into a new lab."""
+        ...
+
+
+def public(info: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of ``info`` that the agent and the harness may see."""
+    return dict(info.get("public", {}))
+
+
+def private(info: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of ``info`` that stays with the trusted loop."""
+    return dict(info.get("private", {}))
