@@ -1,0 +1,129 @@
+"""What an intervention sees and what it may return: plain data, nothing of the environment.
+
+A :class:`Context` holds what the agent has seen. No reward, no hidden state, no gold answer and
+no task id can be reached from it. An intervention never acts; it returns new data, or ``None``
+when it has nothing to say, which is how the pipeline knows whether it *fired*.
+
+The life of one step: a :class:`Draft` is shaped into the request, the replies are parsed into
+:class:`Proposal` objects, one is chosen, and a :class:`Decision` may still change what happens to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+Action: TypeAlias = "str | dict[str, Any]"
+"""A line of text, or a tool call ``{"name": str, "arguments": dict}``."""
+
+Protocol: TypeAlias = Literal["text", "json", "tools"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One finished step as the agent lived it.
+
+    ``result`` is the observation that came back. ``invalid`` is true when no action could be read
+    from the reply, when an intervention withheld it, or when the environment did not understand it.
+    ``fired`` names the interventions that fired in the step, so that each can count itself.
+    """
+
+    observation: str
+    raw: str
+    action: Action | None
+    result: str
+    invalid: bool = False
+    fired: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the agent has seen up to now. ``step`` counts from 0; ``budget`` is the number of steps allowed."""
+
+    instruction: str
+    observation: str
+    history: tuple[Turn, ...] = ()
+    admissible: tuple[str, ...] | None = None
+    tools: tuple[dict[str, Any], ...] | None = None
+    step: int = 0
+    budget: int = 50
+    protocol: Protocol = "text"
+
+    @property
+    def steps_left(self) -> int:
+        """Steps that remain, the present one included."""
+        return self.budget - self.step
+
+    def count_fired(self, name: str) -> int:
+        """In how many past steps of this episode the intervention ``name`` fired."""
+        return sum(name in turn.fired for turn in self.history)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The request while it is being shaped.
+
+    ``system`` are the paragraphs of the system message. ``before`` and ``after`` are paragraphs around
+    the observation in the last user message. ``choices``, when set, are the only actions that the model may
+    give. ``samples`` replies are drawn, at ``temperature`` where it is set, else at the backbone's own.
+    """
+
+    system: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    history: int = 4
+    choices: tuple[str, ...] | None = None
+    samples: int = 1
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+    def add(self, *, system: str = "", before: str = "", after: str = "") -> Draft:
+        """A copy with paragraphs appended; empty ones are ignored."""
+        return replace(
+            self,
+            system=(*self.system, system) if system else self.system,
+            before=(*self.before, before) if before else self.before,
+            after=(*self.after, after) if after else self.after,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One reply on its way to becoming an action.
+
+    ``action`` is ``None`` while none could be read; ``problem`` then says why, in words for the agent.
+    ``withheld`` means that an action was read and must not be executed (a block); ``problem`` is its message.
+    """
+
+    raw: str
+    action: Action | None = None
+    problem: str = ""
+    withheld: bool = False
+    tool_calls: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What regulation wants done with the chosen proposal.
+
+    ``note`` is told to the agent with the next observation. ``action`` replaces the chosen one.
+    ``withhold`` spends the step without the environment; the note is then the observation.
+    ``stop`` ends the episode; the environment is not stepped again.
+    """
+
+    note: str = ""
+    action: Action | None = None
+    withhold: bool = False
+    stop: bool = False
+
+
+@dataclass(slots=True)
+class Firings:
+    """Collects, for one step, which interventions fired and which failed."""
+
+    fired: list[str] = field(default_factory=list)
+
+    def add(self, name: str) -> None:
+        """Note that ``name`` fired; once a step is enough."""
+        if name not in self.fired:
+            self.fired.append(name)
