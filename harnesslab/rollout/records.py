@@ -1,0 +1,178 @@
+"""The record of what happened: steps, episodes, runs. Plain data that goes to the store as JSON.
+
+Records are written by the trusted loop only. They hold what an intervention must not see
+(reward, progress, task id), and they never go back into a Context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from harnesslab.rollout.env import Action
+
+Status = Literal["finished", "unscorable"]
+Owner = Literal["policy", "intervention", "environment", "backbone"]
+
+
+@dataclass(slots=True)
+class Step:
+    """One observe, decide, act.
+
+    ``request`` is the exact body that was sent; ``replies`` are the raw replies, one a sample, as
+    ``{"text", "tool_calls", "model", "finish_reason", "prompt_tokens", "completion_tokens", "seconds", "cached"}``.
+    ``raw`` is the chosen reply, ``action`` what was read from it (``None`` if nothing was), ``executed``
+    whether the environment was stepped with it. ``result`` is the observation that came back, with the
+    ``note`` of a regulation at its end. ``choices`` counts the actions that the harness left to the model
+    (0: not constrained). ``seconds`` is the wall time of the whole step.
+    """
+
+    index: int
+    observation: str
+    request: Mapping[str, Any]
+    replies: Sequence[Mapping[str, Any]]
+    raw: str
+    action: Action | None
+    executed: bool
+    problem: str
+    result: str
+    invalid: bool
+    reward: float
+    fired: tuple[str, ...] = ()
+    note: str = ""
+    admissible: tuple[str, ...] | None = None
+    choices: int = 0
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain JSON."""
+        return {name: getattr(self, name) for name in STEP_FIELDS}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Step:
+        """The inverse of :meth:`to_json`; unknown keys are ignored, so that newer records can be read."""
+        values = {name: data[name] for name in STEP_FIELDS if name in data}
+        values["fired"] = tuple(values.get("fired", ()))
+        if values.get("admissible") is not None:
+            values["admissible"] = tuple(values["admissible"])
+        return cls(**values)
+
+
+STEP_FIELDS: tuple[str, ...] = tuple(Step.__dataclass_fields__)
+
+
+@dataclass(slots=True)
+class Episode:
+    """One attempt at one task.
+
+    ``reward`` is the sum of the step rewards, ``progress`` the environment's share of subgoals (0 to 1,
+    1.0 when solved), ``reason`` why it ended, in words. An ``unscorable`` episode says nothing about the
+    harness (the environment or the backbone broke); ``owner`` names who is to blame for the end.
+    ``fired`` counts, for each intervention, the steps in which it fired.
+    """
+
+    task_id: str
+    family: str
+    instruction: str
+    repeat: int = 0
+    seed: int = 0
+    solved: bool = False
+    reward: float = 0.0
+    progress: float = 0.0
+    status: Status = "finished"
+    owner: Owner = "policy"
+    reason: str = ""
+    invalid: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    budget: int = 0
+    tools: tuple[str, ...] = ()
+    fired: dict[str, int] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    id: int | None = None
+    """Number in the store; ``None`` until it is stored."""
+    length: int = 0
+    """Number of steps; also there when ``steps`` was not loaded."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What pairs an episode with that of another run: task and repeat."""
+        return (self.task_id, self.repeat)
+
+    def summary(self) -> dict[str, Any]:
+        """The row that the store keeps beside the trace."""
+        return {name: getattr(self, name) for name in SUMMARY_FIELDS} | {
+            "steps": self.length,
+            "extra": {"instruction": self.instruction, "budget": self.budget, "tools": list(self.tools)},
+            "label": "",
+        }
+
+    @classmethod
+    def from_summary(cls, row: Mapping[str, Any], steps: list[Step] | None = None) -> Episode:
+        """An episode from a stored row; ``steps`` stay empty unless given."""
+        extra = row.get("extra") or {}
+        values = {name: row[name] for name in SUMMARY_FIELDS if row.get(name) is not None}
+        return cls(
+            **values,
+            instruction=str(extra.get("instruction", "")),
+            budget=int(extra.get("budget", 0)),
+            tools=tuple(extra.get("tools", ())),
+            steps=steps or [],
+            id=row.get("id"),
+            length=int(row["steps"]),
+        )
+
+
+SUMMARY_FIELDS: tuple[str, ...] = (
+    "task_id", "family", "repeat", "seed", "solved", "reward", "progress", "status", "owner", "reason",
+    "invalid", "prompt_tokens", "completion_tokens", "seconds", "fired",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Run:
+    """Episodes of one harness commit on one panel of tasks with one backbone.
+
+    ``identity`` is the measurement's identity; two runs compare only when theirs are equal.
+    ``episodes`` are in the order of the panel, repeats of a task beside each other.
+    """
+
+    id: int
+    commit: str
+    split: str
+    identity: Mapping[str, Any]
+    episodes: list[Episode] = field(default_factory=list)
+    purpose: str = "measure"
+    backbone: str = ""
+
+    def __iter__(self) -> Iterator[Episode]:
+        return iter(self.episodes)
+
+    def __len__(self) -> int:
+        return len(self.episodes)
+
+    @property
+    def scorable(self) -> list[Episode]:
+        """The episodes that say something about the harness."""
+        return [episode for episode in self.episodes if episode.status == "finished"]
+
+    @property
+    def solved(self) -> int:
+        """How many scorable episodes reached the goal."""
+        return sum(episode.solved for episode in self.scorable)
+
+    @property
+    def rate(self) -> float:
+        """Share of scorable episodes that reached the goal; NaN-free: 0.0 for an empty run."""
+        return self.solved / len(self.scorable) if self.scorable else 0.0
+
+    def solved_tasks(self) -> set[str]:
+        """Tasks solved in every repeat."""
+        lost = {episode.task_id for episode in self.episodes if not episode.solved}
+        return {episode.task_id for episode in self.episodes} - lost
+
+    def failures(self) -> list[Episode]:
+        """Scorable episodes that missed the goal."""
+        return [episode for episode in self.scorable if not episode.solved]
