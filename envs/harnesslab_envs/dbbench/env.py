@@ -1,0 +1,240 @@
+"""Questions about tables, answered with SQL: one episode on one in-memory database.
+
+The agent has two tools. ``execute_sql`` runs a statement and shows its rows, or its error, as text.
+``commit_final_answer`` ends the episode and is judged. A statement that SQLite refuses is a valid action
+with an error for an observation; ``invalid`` is kept for actions that name no tool or do not fit its schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harnesslab.errors import EnvironmentFault, OrderError
+from harnesslab.rollout.env import JSON, Action, Policy, Split, Task
+from harnesslab_envs.dbbench.grading import answers_match, rows_hold, table_hash, target_hashes
+from harnesslab_envs.dbbench.records import Record
+from harnesslab_envs.dbbench.sandbox import Result, Sandbox, quote
+
+MAX_SHOWN = 800
+"""Characters of a result that the agent is shown, as in AgentBench."""
+MAX_STEPS = 10
+"""Ten statements are plenty for one table; AgentBench allows 15 to 20."""
+GREETING = "The SQLite database is ready."
+
+TOOLS: tuple[dict[str, JSON], ...] = (
+    {
+        "type": "function",
+        "function": {
+            "name": "execute_sql",
+            "description": "Run one SQL statement on the SQLite database. Returns the rows, or the error.",
+            "parameters": {
+                "type": "object",
+                "properties": {"query": {"type": "string", "description": "One SQL statement."}},
+                "required": ["query"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    {
+        "type": "function",
+        "function": {
+            "name": "commit_final_answer",
+            "description": "Commit the final answer. This ends the task. Where the task is to change the table, "
+            "change it first; the answer can then be anything.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "answers": {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "description": "The values that answer the question, exactly as they are in the table.",
+                    }
+                },
+                "required": ["answers"],
+                "additionalProperties": False,
+            },
+        },
+    },
+)
+
+
+class TableEnv:
+    """One instance; ``options["record"]`` of :meth:`reset` names the task.
+
+    Private info: ``solved``; ``progress``, the furthest of three marks (1/3 some statement ran without an
+    error, 2/3 a result held every value of the answer, or the table was as it should be, 1 solved);
+    ``statements`` and ``sql_errors``, counted.
+    """
+
+    def __init__(self, records: Mapping[str, Record]):
+        self._records = records
+        self._record: Record | None = None
+        self._sandbox: Sandbox | None = None
+        self._targets: frozenset[str] | None = None
+        self._mark = 0
+        self._solved = False
+        self._statements = 0
+        self._errors = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, JSON] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """A fresh database for the record; ``seed`` changes nothing, as nothing here is random."""
+        name = (options or {}).get("record")
+        record = self._records.get(name) if isinstance(name, str) else None
+        if record is None:
+            raise EnvironmentFault(
+                f"There is no task {name!r}: reset(options={{'record': ...}}) takes a Task's options."
+            )
+        self.close()
+        self._record, self._sandbox = record, Sandbox(record.tables)
+        self._targets = None
+        self._mark, self._solved, self._statements, self._errors = 0, False, 0, 0
+        return GREETING, self._info()
+
+    def step(self, action: Action) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Run a statement or take the final answer; see :class:`harnesslab.rollout.env.TextEnv`."""
+        if self._sandbox is None or self._record is None:
+            raise OrderError("No episode is running: call reset() first.")
+        call = _read_call(action)
+        if isinstance(call, str):
+            return call, 0.0, False, False, self._info(invalid=True)
+        tool, argument = call
+        if tool == "execute_sql":
+            return self._query(argument), 0.0, False, False, self._info()
+        self._solved = self._judge(argument)
+        self._mark = 3 if self._solved else self._mark
+        self.close()
+        return "The answer was committed.", float(self._solved), True, False, self._info()
+
+    def close(self) -> None:
+        """Drop the database. Safe to call twice."""
+        if self._sandbox is not None:
+            self._sandbox.close()
+            self._sandbox = None
+
+    def _query(self, query: str) -> str:
+        assert self._sandbox is not None
+        result = self._sandbox.execute(query)
+        self._statements += 1
+        if result.error:
+            self._errors += 1
+            return clip(f"Error: {result.error}")
+        self._mark = max(self._mark, 2 if self._nearly(result) else 1)
+        return clip(str(list(result.rows)))
+
+    def _nearly(self, result: Result) -> bool:
+        """Is all that is missing to commit? For the progress metric only."""
+        assert self._record is not None
+        return self._table_is_right() if self._record.changes else rows_hold(result.rows, self._record.label)
+
+    def _judge(self, answers: JSON) -> bool:
+        assert self._record is not None
+        return self._table_is_right() if self._record.changes else answers_match(answers, self._record.label)
+
+    def _table_is_right(self) -> bool:
+        assert self._sandbox is not None and self._record is not None
+        if self._targets is None:
+            self._targets = target_hashes(self._record)
+        return table_hash(self._sandbox, self._record.tables) in self._targets
+
+    def _info(self, invalid: bool = False) -> dict[str, Any]:
+        assert self._record is not None
+        return {
+            "public": {"instruction": self._record.instruction, "tools": list(TOOLS), "invalid": invalid},
+            "private": {
+                "solved": self._solved,
+                "progress": self._mark / 3,
+                "statements": self._statements,
+                "sql_errors": self._errors,
+            },
+        }
+
+
+class TableTasks:
+    """An Environment over records: the base of ``dbbench`` and ``tables``.
+
+    ``load`` reads the tasks when they are first asked for and returns their splits with them; it may raise
+    EnvironmentUnavailable.
+    """
+
+    max_steps = MAX_STEPS
+
+    def __init__(
+        self, name: str, version: str, load: Callable[[], tuple[Mapping[str, Record], Mapping[Split, Sequence[Task]]]]
+    ):
+        self.name = name
+        self.version = version
+        self._load = load
+        self._loaded: tuple[Mapping[str, Record], Mapping[Split, Sequence[Task]]] | None = None
+
+    def tasks(self, split: Split) -> Sequence[Task]:
+        """The tasks of a split, families mixed evenly. Raises EnvironmentUnavailable where data is missing."""
+        splits = self._content()[1]
+        if split not in splits:
+            raise EnvironmentFault(f"{self.name} has no split '{split}'; it has {', '.join(splits)}.")
+        return splits[split]
+
+    def make(self) -> TableEnv:
+        """A new instance."""
+        return TableEnv(self._content()[0])
+
+    def oracle(self, task: Task) -> Policy:
+        """Runs the ground-truth statement, where the task is a change, and commits the label."""
+        record = self._content()[0][task.id]
+        plan: list[Action] = [call("commit_final_answer", answers=list(record.label))]
+        if record.changes:
+            plan = [call("execute_sql", query=_gold_statement(record)), call("commit_final_answer", answers=["done"])]
+        actions = iter(plan)
+        return lambda _observation, _info: next(actions, plan[-1])
+
+    def null(self, task: Task) -> Policy:
+        """Commits an empty answer at once: the floor that a harness must beat."""
+        return lambda _observation, _info: call("commit_final_answer", answers=[])
+
+    def starter(self) -> Path:
+        """The folder with the baseline harness."""
+        return Path(__file__).parent / "starter"
+
+    def _content(self) -> tuple[Mapping[str, Record], Mapping[Split, Sequence[Task]]]:
+        if self._loaded is None:
+            self._loaded = self._load()
+        return self._loaded
+
+
+def call(name: str, **arguments: JSON) -> Action:
+    """A tool call as an action."""
+    return {"name": name, "arguments": arguments}
+
+
+def clip(text: str) -> str:
+    """Text as the agent is shown it, with AgentBench's mark where it was cut."""
+    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "[TRUNCATED]"
+
+
+def _read_call(action: Any) -> tuple[str, JSON] | str:
+    """(tool, its argument), or what is wrong with the action, in words for the agent."""
+    known = "The tools are execute_sql with a 'query' and commit_final_answer with a list of 'answers'."
+    if not isinstance(action, dict) or not isinstance(action.get("name"), str):
+        return f"That is no tool call. {known}"
+    name, arguments = action["name"], action.get("arguments")
+    if name == "execute_sql":
+        key, kinds = "query", (str,)
+    elif name == "commit_final_answer":
+        # A single value is taken for a list of one, and a string may hold a list, as AgentBench takes them.
+        key, kinds = "answers", (list, str, int, float)
+    else:
+        return clip(f"There is no tool {name[:80]!r}. {known}")
+    if not isinstance(arguments, dict) or set(arguments) != {key} or not isinstance(arguments[key], kinds):
+        return f"{name} takes one argument, {key!r}. {known}"
+    return name, arguments[key]
+
+
+def _gold_statement(record: Record) -> str:
+    """The published statement; a table name that only MySQL takes unquoted (it starts with a digit) is quoted."""
+    statement, name = record.label[0], record.tables[0].name
+    if name[:1].isdigit() and f"`{name}`" not in statement:
+        return statement.replace(name, quote(name), 1)
+    return statement

@@ -1,0 +1,119 @@
+"""Reads the tasks of DBBench as published: one JSON object a line.
+
+A published line holds a question, the table that it is about, a ``label`` (the answer, or for INSERT
+and UPDATE the statement that does the change) and for changes ``answer_md5``, the hash of the table
+that the statement leaves behind in MySQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, Field, ValidationError
+
+from harnesslab.errors import EnvironmentUnavailable
+
+CHANGES = ("INSERT", "UPDATE", "DELETE")
+"""Families that are judged by the resulting table; all others are judged by the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: every column is TEXT and every cell a string, as AgentBench builds them."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One task. ``label`` and ``published_hash`` are the gold answer and never leave the grader and the oracle."""
+
+    id: str
+    family: str
+    question: str
+    about: str
+    tables: tuple[Table, ...]
+    label: tuple[str, ...]
+    published_hash: str = ""
+    evidence: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """True where the task is to change the table, false where it is to answer a question."""
+        return self.family in CHANGES
+
+    @property
+    def instruction(self) -> str:
+        """The task as the agent is told it: the lines of AgentBench's user message."""
+        lines = []
+        if self.evidence:
+            lines.append(f"Evidence about the question: {self.evidence}")
+        if self.about:
+            lines.append(f"Additional table information about the question: {self.about}")
+        lines.append(f"Question: {self.question}")
+        return "\n".join(lines)
+
+
+class _Column(BaseModel):
+    name: str
+
+
+class _TableInfo(BaseModel):
+    columns: list[_Column] = Field(min_length=1)
+    rows: list[list[str | int | float | None]]
+
+
+class _Table(BaseModel):
+    table_name: str
+    table_info: _TableInfo
+
+    def build(self) -> Table:
+        columns = tuple(column.name for column in self.table_info.columns)
+        rows = tuple(tuple(str(cell) for cell in row) for row in self.table_info.rows)
+        if any(len(row) != len(columns) for row in rows):
+            raise ValueError(f"table '{self.table_name}' has a row that does not fit its columns")
+        return Table(self.table_name, columns, rows)
+
+
+class _Line(BaseModel):
+    description: str
+    type: list[str] = Field(min_length=1)
+    table: _Table | list[_Table]
+    label: list[str] = Field(min_length=1)
+    add_description: str = ""
+    evidence: str = ""
+    answer_md5: str = ""
+
+    def build(self, record_id: str) -> Record:
+        tables = self.table if isinstance(self.table, list) else [self.table]
+        return Record(
+            id=record_id,
+            family=self.type[0],
+            question=self.description,
+            about=self.add_description,
+            tables=tuple(table.build() for table in tables),
+            label=tuple(self.label),
+            # Published as the text of a query result: [('0123...',)]
+            published_hash=self.answer_md5.strip("[]()").split(",")[0].strip().strip("'"),
+            evidence=self.evidence,
+        )
+
+
+def read_records(path: Path, prefix: str) -> Iterator[Record]:
+    """The tasks of one published file, with ids ``<prefix>-<line index>``.
+
+    Raises EnvironmentUnavailable, naming file and line, where a line is not a task.
+    """
+    with path.open(encoding="utf-8") as lines:
+        for index, line in enumerate(lines):
+            try:
+                yield _Line.model_validate_json(line).build(f"{prefix}-{index}")
+            except (ValidationError, ValueError) as error:
+                reason = str(error).splitlines()[0]
+                raise EnvironmentUnavailable(
+                    f"{path}, line {index + 1}: not a DBBench task ({reason}). Get the file again: harnesslab data get dbbench"
+                ) from error

@@ -1,0 +1,233 @@
+"""Benchmark data that a user fetches: where it lies, whether it is whole, how it is brought.
+
+Data lies in one folder a data set, under ``HARNESSLAB_DATA`` or the user's data folder. It comes from a
+public source at a pinned commit, and each file is checked by its SHA-256 before it takes its place, so
+that a broken download leaves nothing half-done.
+
+``HARNESSLAB_DATA_URL`` names a mirror that serves ``<url>/<data set>/<file>``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harnesslab.errors import ConfigError, EnvironmentUnavailable
+
+if TYPE_CHECKING:
+    import httpx
+
+CHUNK = 1 << 16
+ATTEMPTS = 3
+TIMEOUT_S = 30.0
+"""For connecting and for each read, not for the whole download."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file: its name in the folder, where it comes from, its size in bytes and its hash."""
+
+    name: str
+    url: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """Some files that belong together, from one public source."""
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    files: tuple[DataFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataStatus:
+    """How a data set stands here. ``state`` is ``"here"``, ``"missing"`` or ``"changed"`` (not the published files)."""
+
+    dataset: DataSet
+    folder: Path
+    state: str
+
+
+_AGENTBENCH = "https://raw.githubusercontent.com/THUDM/AgentBench"
+
+CATALOG: Mapping[str, DataSet] = {
+    "dbbench": DataSet(
+        name="dbbench",
+        title="AgentBench DBBench: 300 standard and 60 dev tasks",
+        source="https://github.com/THUDM/AgentBench",
+        licence="Apache-2.0",
+        # Each file at the commit that last changed it.
+        files=(
+            DataFile(
+                "standard.jsonl",
+                f"{_AGENTBENCH}/c2bd5f7b604ec725aca25412f31d005dc42281dd/data/dbbench/standard.jsonl",
+                910_356,
+                "cf8dec6fb8051f46e6171136824aaa8b8707c3affbb3185c0bad2b39bc6b71e2",
+            ),
+            DataFile(
+                "dev.jsonl",
+                f"{_AGENTBENCH}/f36853f68ace51dd3168478f975ec09be22d96e3/data/dbbench/dev.jsonl",
+                188_018,
+                "eb941c58a7a5651357b19e46aa05070f6cd5a7d83ce70cefd24aa3581e1e1130",
+            ),
+        ),
+    )
+}
+
+
+def data_dir() -> Path:
+    """The folder under which data sets lie: ``HARNESSLAB_DATA``, else the user's data folder."""
+    chosen = os.environ.get("HARNESSLAB_DATA")
+    if chosen:
+        return Path(chosen).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("harnesslab", appauthor=False)) / "data"
+
+
+def dataset(name: str) -> DataSet:
+    """The data set of that name. Raises ConfigError with the known names."""
+    try:
+        return CATALOG[name]
+    except KeyError:
+        raise ConfigError(f"There is no data set '{name}'. There are: {', '.join(sorted(CATALOG))}.") from None
+
+
+def find(name: str, path: str | Path | None = None) -> Path:
+    """The folder that holds the data set's files: ``path`` if given, else the one under :func:`data_dir`.
+
+    Only the names are looked at, so that a person can use changed files on purpose. Raises
+    EnvironmentUnavailable, saying what is missing and how to get it.
+    """
+    wanted = dataset(name)
+    folder = Path(path).expanduser() if path is not None else data_dir() / name
+    missing = [file.name for file in wanted.files if not (folder / file.name).is_file()]
+    if missing:
+        raise EnvironmentUnavailable(
+            f"The data of '{name}' is not in {folder} (missing: {', '.join(missing)}). "
+            f"Get it with: harnesslab data get {name} - or set HARNESSLAB_DATA to the folder that holds '{name}/'."
+        )
+    return folder
+
+
+def status() -> list[DataStatus]:
+    """How each known data set stands here."""
+    rows = []
+    for wanted in CATALOG.values():
+        folder = data_dir() / wanted.name
+        if not all((folder / file.name).is_file() for file in wanted.files):
+            state = "missing"
+        elif all(_is_whole(folder / file.name, file) for file in wanted.files):
+            state = "here"
+        else:
+            state = "changed"
+        rows.append(DataStatus(wanted, folder, state))
+    return rows
+
+
+def get(name: str, *, base_url: str | None = None, progress: bool = True) -> Path:
+    """Bring a data set into its folder and return the folder; files that are there and whole are kept.
+
+    ``base_url`` (or ``HARNESSLAB_DATA_URL``) names a mirror. Raises EnvironmentUnavailable where a file cannot
+    be had, is cut short or has another hash; the folder is then as it was before.
+    """
+    wanted = dataset(name)
+    mirror = base_url or os.environ.get("HARNESSLAB_DATA_URL")
+    folder = data_dir() / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        needed = [file for file in wanted.files if not _is_whole(folder / file.name, file)]
+        if needed:
+            # Beside the target, so that the last step is a rename on one file system.
+            with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder.parent) as scratch:
+                _fetch_all(needed, Path(scratch), f"{mirror.rstrip('/')}/{name}" if mirror else None, progress)
+                for file in needed:
+                    (Path(scratch) / file.name).replace(folder / file.name)
+    except OSError as error:
+        raise EnvironmentUnavailable(f"The data of '{name}' cannot be written to {folder}: {error}") from error
+    return folder
+
+
+def _fetch_all(files: list[DataFile], folder: Path, mirror: str | None, progress: bool) -> None:
+    import httpx
+    from tqdm.auto import tqdm
+
+    total = sum(file.size for file in files)
+    with (
+        tqdm(total=total, unit="B", unit_scale=True, desc="data", disable=not progress) as bar,
+        httpx.Client(follow_redirects=True, timeout=TIMEOUT_S) as client,
+    ):
+        for file in files:
+            url = f"{mirror}/{file.name}" if mirror else file.url
+            _fetch(client, url, folder / file.name, file, bar.update)
+
+
+def _fetch(client: httpx.Client, url: str, target: Path, file: DataFile, advance: Callable[[int], object]) -> None:
+    """One file into ``target``, checked. What can pass by itself (connection, server fault) is tried again."""
+    import httpx
+    from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+    def passing(error: BaseException) -> bool:
+        if isinstance(error, httpx.HTTPStatusError):
+            return error.response.status_code >= 500 or error.response.status_code == 429
+        return isinstance(error, httpx.TransportError)
+
+    retrying = Retrying(
+        retry=retry_if_exception(passing),
+        stop=stop_after_attempt(ATTEMPTS),
+        wait=wait_exponential(multiplier=0.2, max=5),
+        reraise=True,
+    )
+    try:
+        retrying(_download, client, url, target, file, advance)
+    except httpx.HTTPStatusError as error:
+        raise EnvironmentUnavailable(f"{url} answered {error.response.status_code}. {_OTHER_WAYS}") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise EnvironmentUnavailable(f"{url} could not be read: {error}. {_OTHER_WAYS}") from error
+
+
+def _download(client: httpx.Client, url: str, target: Path, file: DataFile, advance: Callable[[int], object]) -> None:
+    digest, size = hashlib.sha256(), 0
+    try:
+        with client.stream("GET", url) as response, target.open("wb") as out:
+            response.raise_for_status()
+            for chunk in response.iter_bytes(CHUNK):
+                size += len(chunk)
+                if size > file.size:
+                    break
+                digest.update(chunk)
+                out.write(chunk)
+                advance(len(chunk))
+        if size != file.size:
+            more_or_less = "more" if size > file.size else f"{size}"
+            raise EnvironmentUnavailable(f"{url} gave {more_or_less} of {file.size} bytes. {_OTHER_WAYS}")
+        if digest.hexdigest() != file.sha256:
+            raise EnvironmentUnavailable(
+                f"{url} has the SHA-256 {digest.hexdigest()}, not {file.sha256}: it is not the published file. {_OTHER_WAYS}"
+            )
+    except BaseException:
+        advance(-min(size, file.size))
+        raise
+
+
+_OTHER_WAYS = (
+    "Nothing was changed. A mirror can be named in HARNESSLAB_DATA_URL; files of your own go in HARNESSLAB_DATA."
+)
+
+
+def _is_whole(path: Path, file: DataFile) -> bool:
+    """Is ``path`` the published file?"""
+    if not path.is_file() or path.stat().st_size != file.size:
+        return False
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
