@@ -1,0 +1,188 @@
+"""A proposal: one intervention as changed files, the evidence behind it and what it should do."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from harnesslab.harness.base import LAYERS
+from harnesslab.rollout.taxonomy import clip
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One place in the record that speaks for a proposal; ``episode`` is its number in the store."""
+
+    task: str
+    episode: int | None
+    step: int
+    what: str
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain JSON."""
+        return {"task": self.task, "episode": self.episode, "step": self.step, "what": self.what}
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What should happen if the proposal is right: tasks that flip to solved, and the intervention that must fire."""
+
+    flips: tuple[str, ...] = ()
+    trigger: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain JSON."""
+        return {"flips": list(self.flips), "trigger": self.trigger}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A candidate before it is a commit.
+
+    ``changes`` maps paths in the lab to their new text; ``None`` deletes the file. ``name`` is the intervention's
+    name (``layer/stem``). ``about`` is one sentence for the log of the branch.
+    """
+
+    changes: Mapping[str, str | None]
+    layer: str
+    kind: str
+    name: str
+    about: str
+    evidence: tuple[Evidence, ...] = ()
+    prediction: Prediction = field(default_factory=Prediction)
+    estimator: str = "manual"
+
+    @property
+    def content(self) -> str:
+        """SHA-256 of the changes: equal for proposals that do the same to a harness, whatever is said about them."""
+        text = json.dumps(sorted(self.changes.items()), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def diff(self, baseline: Mapping[str, bytes] | None = None) -> str:
+        """The change as a unified diff against the baseline's files (all new where none are given)."""
+        old = {path: data.decode("utf-8", "replace") for path, data in (baseline or {}).items() if path in self.changes}
+        return "".join(_diff_file(path, old.get(path), self.changes[path]) for path in sorted(self.changes))
+
+    def apply(self, baseline: Mapping[str, bytes]) -> dict[str, bytes]:
+        """The files of the candidate, ready for ``load_harness``: those of the baseline with the changes made."""
+        new = {path: text.encode() for path, text in self.changes.items() if text is not None}
+        kept = {path: data for path, data in baseline.items() if path not in self.changes}
+        return dict(sorted({**kept, **new}.items()))
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain JSON, ``content`` included; :meth:`from_json` is the inverse."""
+        return {
+            "changes": dict(self.changes),
+            "layer": self.layer,
+            "kind": self.kind,
+            "name": self.name,
+            "about": self.about,
+            "evidence": [item.to_json() for item in self.evidence],
+            "prediction": self.prediction.to_json(),
+            "estimator": self.estimator,
+            "content": self.content,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Proposal:
+        """A proposal from the form that :meth:`to_json` gives."""
+        prediction = data.get("prediction") or {}
+        return cls(
+            changes=dict(data["changes"]),
+            layer=data["layer"],
+            kind=data["kind"],
+            name=data["name"],
+            about=data.get("about", ""),
+            evidence=tuple(Evidence(**item) for item in data.get("evidence", ())),
+            prediction=Prediction(tuple(prediction.get("flips", ())), prediction.get("trigger", "")),
+            estimator=data.get("estimator", "manual"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.kind}): {clip(self.about, 120)}"
+
+    def __repr__(self) -> str:
+        lines = [str(self)]
+        lines += [f"  evidence: {_place(item)}: {clip(item.what, 100)}" for item in self.evidence[:SHOWN]]
+        if len(self.evidence) > SHOWN:
+            lines.append(f"  ... and {len(self.evidence) - SHOWN} more")
+        if self.prediction.flips:
+            lines.append(f"  should flip {len(self.prediction.flips)}: {clip(', '.join(self.prediction.flips), 100)}")
+        if self.prediction.trigger:
+            lines.append(f"  must fire: {self.prediction.trigger}")
+        return "\n".join([*lines, self.diff()])
+
+    def _repr_html_(self) -> str:
+        evidence = "".join(f"<li>{escape(_place(e))}: {escape(clip(e.what, 160))}</li>" for e in self.evidence[:SHOWN])
+        more = f"<li>… and {len(self.evidence) - SHOWN} more</li>" if len(self.evidence) > SHOWN else ""
+        flips = escape(clip(", ".join(self.prediction.flips), 200)) or "nothing in particular"
+        return (
+            f"<p><b>{escape(self.name)}</b> ({escape(self.kind)}, {escape(self.estimator)}): {escape(self.about)}</p>"
+            f"<p>should flip {flips}; must fire: {escape(self.prediction.trigger or 'nothing')}</p>"
+            f"<ul>{evidence}{more}</ul><pre>{escape(self.diff())}</pre>"
+        )
+
+
+SHOWN = 5
+"""Pieces of evidence that a proposal shows of itself; the rest is counted."""
+
+
+class Proposals(Sequence[Proposal]):
+    """A few proposals, best first. ``refused`` holds (name, reason) of those that were turned down before measuring."""
+
+    def __init__(self, items: Sequence[Proposal] = (), refused: Sequence[tuple[str, str]] = ()):
+        self._items = tuple(items)
+        self.refused = tuple(refused)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Proposal]:
+        return iter(self._items)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._items[index]
+        return Proposals(found, self.refused) if isinstance(index, slice) else found
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self)} proposals"]
+        lines += [f"  [{i}] {p}; should flip {len(p.prediction.flips)}" for i, p in enumerate(self)]
+        lines += [f"  refused {name}: {clip(reason, 120)}" for name, reason in self.refused]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{i}</td><td>{escape(p.layer)}</td><td>{escape(p.kind)}</td><td>{escape(p.name)}</td>"
+            f"<td>{escape(clip(p.about, 160))}</td><td>{len(p.prediction.flips)}</td><td>{len(p.evidence)}</td></tr>"
+            for i, p in enumerate(self)
+        )
+        refused = "".join(f"<li>refused {escape(n)}: {escape(clip(r, 160))}</li>" for n, r in self.refused)
+        return (
+            f"<p>{len(self)} proposals</p><table><thead><tr><th></th><th>layer</th><th>kind</th><th>name</th>"
+            f"<th>about</th><th>should flip</th><th>evidence</th></tr></thead><tbody>{rows}</tbody></table>"
+            + (f"<ul>{refused}</ul>" if refused else "")
+        )
+
+
+def layer_of(path: str) -> str:
+    """The layer that a harness file belongs to: its first folder, or ``base`` for files at the top."""
+    head = path.split("/", 1)[0] if "/" in path else ""
+    return head if head in LAYERS else "base"
+
+
+def _diff_file(path: str, old: str | None, new: str | None) -> str:
+    before = [] if old is None else old.splitlines(keepends=True)
+    after = [] if new is None else new.splitlines(keepends=True)
+    names = ("/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}")
+    lines = difflib.unified_diff(before, after, *names)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _place(evidence: Evidence) -> str:
+    number = f", episode {evidence.episode}" if evidence.episode is not None else ""
+    return f"{clip(evidence.task, 40)}{number}, step {evidence.step}"
