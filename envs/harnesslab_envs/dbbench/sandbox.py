@@ -17,27 +17,29 @@ from functools import lru_cache
 
 from harnesslab_envs.dbbench.records import Table
 
-INSTRUCTIONS = 20_000_000
-"""SQLite instructions that a statement may use: about a second on a slow core."""
-CHECK_EVERY = 20_000
-DEADLINE_S = 10.0
+INSTRUCTIONS = 4_000_000
+"""SQLite instructions that a statement may use; joining the largest table with itself takes 200,000."""
+CHECK_EVERY = 10_000
+DEADLINE_S = 5.0
 MAX_ROWS = 1_000
-"""Rows that are read from one result."""
+MAX_RESULT = 1_000_000
+"""Rows, and characters, that are read from one result; the rest is left unread."""
 MAX_PAGES = 4_096
 """Pages of 4 KiB that the database may grow to."""
 MAX_QUERY = 20_000
 """Characters of one statement."""
 
 _LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
+    sqlite3.SQLITE_LIMIT_LENGTH: 20_000,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 4 * MAX_QUERY,
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 _READ_ONLY_PRAGMAS = frozenset({"table_info", "table_xinfo", "table_list", "index_list", "index_info"})
-# load_extension reaches the disk; the others would make a trajectory differ from run to run.
-_FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "random", "randomblob"})
+# The first reaches the disk, the next two make a trajectory differ from run to run, the last three do
+# unbounded work within one instruction, where no budget is looked at.
+_FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "random", "randomblob", "zeroblob", "printf", "format"})
 _ALLOWED = frozenset(
     {
         sqlite3.SQLITE_SELECT,
@@ -96,7 +98,7 @@ class Sandbox:
         self._spent, self._deadline = 0, time.monotonic() + DEADLINE_S
         try:
             cursor = self._connection.execute(query)
-            rows = tuple(cursor.fetchmany(MAX_ROWS)) if cursor.description else ()
+            rows = _read_rows(cursor)
             cursor.close()
             if self._connection.in_transaction:
                 # AgentBench's connection commits after each statement, so a BEGIN never stays open.
@@ -128,9 +130,20 @@ class Sandbox:
         text = str(error) or type(error).__name__
         if text == "interrupted":
             return "the statement did too much work and was stopped"
-        if "prohibited" in text or "not authorized" in text:
+        if "prohibited" in text or "authoriz" in text:
             return f"{text} (only statements on the tables of this database are possible)"
         return text
+
+
+def _read_rows(cursor: sqlite3.Cursor) -> tuple[Row, ...]:
+    rows: list[Row] = []
+    size = 0
+    for row in cursor:
+        rows.append(row)
+        size += sum(len(cell) if isinstance(cell, str | bytes) else 8 for cell in row)
+        if len(rows) >= MAX_ROWS or size >= MAX_RESULT:
+            break
+    return tuple(rows)
 
 
 def quote(identifier: str) -> str:
