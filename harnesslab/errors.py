@@ -36,6 +36,10 @@ class InterventionFault(HarnesslabError):
     """An intervention crashed, hung or returned nonsense. Charged to the candidate."""
 
 
+class LeakFound(HarnesslabError):
+    """An intervention carries text that only one task knows; names file, literal and task."""
+
+
 class BackboneError(HarnesslabError):
     """The model cannot be reached or refuses: wrong key, missing model, closed endpoint."""
 
