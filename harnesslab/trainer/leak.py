@@ -1,0 +1,167 @@
+"""The leak scan: refuses an intervention that carries literals of single tasks.
+
+A harness must help with tasks that nobody has seen. Text that occurs in exactly one task of the run, a name,
+a number, a quotation or a turn of phrase, can only help with that task, so an intervention must not hold it.
+What the baseline's files say already is no leak. Numbers that are parameters (a threshold, a count) are not
+text and are not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from harnesslab.errors import LeakFound
+from harnesslab.rollout.records import Episode
+from harnesslab.rollout.taxonomy import clip
+
+PHRASE = 5
+"""Words in a row that make a phrase of one task a leak, whatever the words are."""
+HEAD = 4000
+"""Characters of a text that are looked at."""
+
+_WORD = re.compile(r"\w+(?:[-'’]\w+)*")
+_QUOTED = re.compile(r"\"([^\"\n]{2,60})\"|'([^'\n]{2,60})'|`([^`\n]{2,60})`")
+_PROSE = {"about"}
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A literal of one task in one file of a candidate."""
+
+    path: str
+    literal: str
+    task: str
+
+    def __str__(self) -> str:
+        return f"{self.path} holds {clip(self.literal, 60)!r}, which only task {clip(self.task, 40)} knows"
+
+
+class LeakScan:
+    """Knows the literals of each task of a run; made once, asked for many candidates.
+
+    ``episodes`` are what the proposers saw: their instructions and observations are the tasks' text.
+    """
+
+    def __init__(self, episodes: Iterable[Episode]):
+        literals: dict[str, set[str]] = {}
+        phrases: dict[tuple[str, ...], set[str]] = {}
+        words: dict[str, set[str]] = {}
+        own: dict[str, set[tuple[str, ...]]] = {}
+        for episode in episodes:
+            own[episode.task_id] = set(_phrases(episode.instruction))
+            for text in _seen(episode):
+                for literal in _literals(text):
+                    literals.setdefault(literal, set()).add(episode.task_id)
+                for phrase in _phrases(text):
+                    phrases.setdefault(phrase, set()).add(episode.task_id)
+                for word in _words(text):
+                    words.setdefault(word, set()).add(episode.task_id)
+        rare = {word for word, tasks in words.items() if len(tasks) == 1}
+        self._literals = {text: min(tasks) for text, tasks in literals.items() if _alone(text, tasks, words)}
+        self._phrases = {
+            phrase: min(tasks)
+            for phrase, tasks in phrases.items()
+            if len(tasks) == 1
+            and phrase in own[min(tasks)]
+            and (len(phrase) == PHRASE or any(word in rare for word in phrase))
+        }
+
+    def find(self, changes: Mapping[str, str | None], baseline: Mapping[str, bytes] | None = None) -> list[Leak]:
+        """The leaks in changed files, in a fixed order, each literal once a file."""
+        known = " ".join(data.decode("utf-8", "replace") for _, data in sorted((baseline or {}).items()))
+        said = set(_words(known))
+        leaks: list[Leak] = []
+        for path in sorted(changes):
+            found: dict[str, str] = {}
+            for text in _texts(path, changes[path] or ""):
+                found |= {lit: task for lit, task in self._in(text) if not said.issuperset(_words(lit))}
+            leaks += [Leak(path, literal, found[literal]) for literal in sorted(found)]
+        return leaks
+
+    def check(self, changes: Mapping[str, str | None], baseline: Mapping[str, bytes] | None = None) -> None:
+        """Raise LeakFound, naming file, literal and task, if the changed files hold literals of single tasks."""
+        leaks = self.find(changes, baseline)
+        if leaks:
+            more = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
+            raise LeakFound(f"{leaks[0]}{more}; say it in words that hold for every task")
+
+    def _in(self, text: str) -> Iterator[tuple[str, str]]:
+        for literal in _literals(text, everywhere=True):
+            if literal in self._literals:
+                yield literal, self._literals[literal]
+        for phrase in _phrases(text):
+            if phrase in self._phrases:
+                yield " ".join(phrase), self._phrases[phrase]
+
+
+def _alone(literal: str, tasks: set[str], words: Mapping[str, set[str]]) -> bool:
+    """Whether one task alone has the literal: no other task has all its words either."""
+    if len(tasks) > 1:
+        return False
+    holders = [words.get(word, set()) for word in _words(literal)]
+    return bool(holders) and len(set.intersection(*holders)) <= 1
+
+
+def _seen(episode: Episode) -> set[str]:
+    """The texts that the agent was given, each once, the heads of long ones."""
+    first = [step.observation for step in episode.steps[:1]]
+    results = [step.result for step in episode.steps]
+    return {text[:HEAD] for text in (episode.instruction, *first, *results)}
+
+
+def _literals(text: str, *, everywhere: bool = False) -> Iterator[str]:
+    """Quotations, numbers of two digits and more, identifiers and names.
+
+    A capital at the start of a sentence makes no name, unless ``everywhere``: an intervention may start with it.
+    """
+    for match in _QUOTED.finditer(text):
+        yield next(group for group in match.groups() if group is not None)
+    start = True
+    for match in re.finditer(r"\w+(?:[.-]\w+)*|[.!?:;\n]", text):
+        token = match.group()
+        if len(token) == 1 and not token.isalnum():
+            start = True
+            continue
+        odd = "_" in token or any(char.isdigit() for char in token) or any(char.isupper() for char in token[1:])
+        name = token[0].isupper() and (everywhere or not start)
+        if len(token) > 1 and (odd or name):
+            yield token
+        start = False
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _phrases(text: str) -> Iterator[tuple[str, ...]]:
+    words = _words(text)
+    for size in (3, PHRASE):
+        for start in range(len(words) - size + 1):
+            yield tuple(words[start : start + size])
+
+
+def _texts(path: str, text: str) -> list[str]:
+    """The texts of a file that can reach a model or an action: of YAML its strings, without ``about``."""
+    if not path.endswith((".yaml", ".yml")):
+        return [text]
+    try:
+        return list(_strings(yaml.safe_load(text)))
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return [text]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if key not in _PROSE:
+                yield from _strings(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from _strings(item)
