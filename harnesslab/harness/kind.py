@@ -1,0 +1,147 @@
+"""What the kinds that are written in YAML have in common: parameters, a trigger, a registry.
+
+A kind is a class with four class attributes (``kind``, ``layers``, ``stage``, ``Params``) and some of the
+hooks of :class:`~harnesslab.harness.base.Intervention`::
+
+    @register
+    class Shout(Kind[ShoutParams]):
+        kind = "shout"
+        layers = ("contract",)
+        Params = ShoutParams
+
+        def shape(self, context, draft):
+            return draft.add(after=self.params.text.upper())
+
+A package of yours makes its kinds known through the entry point group ``harnesslab.kinds``, name = kind,
+value = class.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from harnesslab.harness.base import Intervention, Layer
+from harnesslab.harness.context import Context, Proposal
+from harnesslab.harness.regexes import Regex
+
+GROUP = "harnesslab.kinds"
+"""Entry point group in which third parties register kinds."""
+
+
+class Params(BaseModel):
+    """Base of every kind's parameters: unknown keys are errors, types are strict, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class When(Params):
+    """The trigger of an intervention. Every condition that is set must hold; none set means always."""
+
+    instruction: Regex | None = Field(None, description="found in the task's instruction")
+    observation: Regex | None = Field(None, description="found in the present observation")
+    last_invalid: bool | None = Field(None, description="whether the last step was invalid; false on the first step")
+    min_step: int | None = Field(None, ge=0, description="the step number, from 0, is at least this")
+    max_steps_left: int | None = Field(None, ge=1, description="at most so many steps are left, this one included")
+    tool: str | None = Field(None, description="this tool is offered; for hooks on an action: the action calls it")
+
+    def holds(self, context: Context) -> bool:
+        """Whether the conditions on the context hold, cheapest first."""
+        if self.min_step is not None and context.step < self.min_step:
+            return False
+        if self.max_steps_left is not None and context.steps_left > self.max_steps_left:
+            return False
+        if self.last_invalid is not None:
+            last = context.history[-1].invalid if context.history else False
+            if last != self.last_invalid:
+                return False
+        if self.tool is not None and self.tool not in tool_names(context.tools):
+            return False
+        if self.instruction is not None and not self.instruction.search(context.instruction):
+            return False
+        return self.observation is None or self.observation.search(context.observation) is not None
+
+    def concerns(self, proposal: Proposal) -> bool:
+        """Whether a hook that looks at an action is asked: an action that is not read yet concerns everyone."""
+        if self.tool is None or proposal.action is None:
+            return True
+        return isinstance(proposal.action, dict) and proposal.action.get("name") == self.tool
+
+
+def tool_names(tools: Sequence[dict[str, Any]] | None) -> tuple[str, ...]:
+    """Names in OpenAI function schemas."""
+    return tuple(str(tool.get("function", {}).get("name", "")) for tool in tools or ())
+
+
+P = TypeVar("P", bound=Params)
+
+
+class Kind(Intervention, Generic[P]):
+    """An intervention made from a YAML file. Subclasses say what they do in their docstring: it is the reference."""
+
+    layers: ClassVar[tuple[Layer, ...]] = ()
+    """Layer folders in which the kind may lie."""
+    stage: ClassVar[int] = 50
+    """Order of ``realize`` within the pipeline, low first (see :mod:`harnesslab.harness.pipeline`)."""
+    constrained_only: ClassVar[bool] = False
+    """True for a kind that makes no sense where the backbone cannot enforce choices; it is then not asked."""
+    Params: ClassVar[type[Params]]
+
+    def __init__(self, name: str, params: P, *, about: str = "", when: When | None = None) -> None:
+        self.name = name
+        self.layer = name.split("/", 1)[0]  # type: ignore[assignment]
+        self.params = params
+        self.about = about
+        self.when = when
+
+    @classmethod
+    def bind(cls, members: Sequence[Any]) -> None:
+        """Called once when a harness is loaded, with all its interventions of this kind, in order."""
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}>"
+
+
+_KINDS: dict[str, type[Kind[Any]]] = {}
+_loaded = False
+
+K = TypeVar("K", bound=type[Kind[Any]])
+
+
+def register(cls: K) -> K:
+    """Class decorator: make a kind known under its name. Raises ValueError where the name is taken."""
+    known = _KINDS.get(cls.kind)
+    if known is not None and known.__qualname__ != cls.__qualname__:
+        raise ValueError(f"kind '{cls.kind}' is already taken by {known.__module__}.{known.__qualname__}")
+    if not cls.kind or not cls.layers:
+        raise ValueError(f"{cls.__qualname__} needs a kind and at least one layer")
+    _KINDS[cls.kind] = cls
+    return cls
+
+
+def known_kinds() -> dict[str, type[Kind[Any]]]:
+    """Every known kind by name: the built-in ones, then those of entry points. Imported on the first call.
+
+    A third party's kind that cannot be imported or that takes a name is left out with a warning: a
+    broken package must not take every lab down.
+    """
+    global _loaded
+    if not _loaded:
+        import harnesslab.harness.kinds as builtin
+
+        for module in pkgutil.iter_modules(builtin.__path__):
+            importlib.import_module(f"{builtin.__name__}.{module.name}")
+        _loaded = True
+        for point in importlib.metadata.entry_points(group=GROUP):
+            try:
+                register(point.load())
+            except Exception as error:
+                import warnings
+
+                warnings.warn(f"kind '{point.name}' from {point.value} cannot be used: {error}", stacklevel=2)
+    return dict(_KINDS)

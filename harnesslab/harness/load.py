@@ -1,0 +1,239 @@
+"""From files to a :class:`Harness`, with every mistake found now and told with file, line and key."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from harnesslab.errors import HarnessFileError
+from harnesslab.harness.base import LAYERS, Intervention, Layer
+from harnesslab.harness.context import Protocol
+from harnesslab.harness.files import MANIFEST, check_place, decode, has_meaning, intervention_file, read_folder
+from harnesslab.harness.kind import Kind, Params, When, known_kinds
+from harnesslab.harness.pyfile import load_python
+from harnesslab.harness.yamlfile import read_yaml
+
+Lines = Mapping[tuple[str | int, ...], int]
+M = TypeVar("M", bound=Params)
+
+FORMAT = 1
+"""The newest format of ``harness.toml`` that this version reads."""
+
+
+class PromptSpec(Params):
+    """The ``[prompt]`` table: the base prompt and how much of the past the model sees."""
+
+    system: str = Field("", max_length=100_000, description="the first paragraph of the system message")
+    history: int = Field(4, ge=0, le=1000, description="past turns in the request")
+    observation_chars: int = Field(6000, ge=100, description="characters of an observation before its middle is cut")
+    reply_chars: int = Field(400, ge=20, description="characters of an unreadable past reply")
+    tools: bool = Field(True, description="in the text and json protocols, list the tools in the system message")
+
+
+class Manifest(Params):
+    """``harness.toml``."""
+
+    name: str = Field(min_length=1, max_length=100)
+    format: Literal[1] = 1
+    protocol: Protocol = "text"
+    prompt: PromptSpec = PromptSpec()
+
+
+class Head(Params):
+    """The top level of an intervention's YAML file; ``params`` are checked by the kind."""
+
+    kind: str
+    about: str = Field("", max_length=1000)
+    when: When | None = None
+    params: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """The parameter that is trained: a base prompt and interventions, checked and in a fixed order.
+
+    Interventions are sorted by layer (contract, skill, action, regulation) and in a layer by file name.
+    ``files`` are the bytes that it was loaded from, unknown files included.
+    """
+
+    name: str
+    protocol: Protocol = "text"
+    prompt: PromptSpec = PromptSpec()
+    interventions: tuple[Intervention, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, name: str) -> Intervention:
+        """The intervention ``layer/stem``. Raises KeyError with the names that exist."""
+        for intervention in self.interventions:
+            if intervention.name == name:
+                return intervention
+        raise KeyError(f"no intervention '{name}'; there are: {', '.join(i.name for i in self.interventions) or 'none'}")
+
+    def layer(self, layer: Layer) -> tuple[Intervention, ...]:
+        """The interventions of one layer, in order."""
+        return tuple(i for i in self.interventions if i.layer == layer)
+
+
+def load_folder(folder: Path | str, *, trust: bool = False) -> Harness:
+    """The harness in a folder; see :func:`load_harness`."""
+    return load_harness(read_folder(folder), trust=trust)
+
+
+def load_harness(files: Mapping[str, bytes], *, trust: bool = False) -> Harness:
+    """The harness in ``files`` (relative POSIX path to bytes).
+
+    ``trust`` allows Python interventions, which run in this process with all its rights.
+    Raises HarnessFileError for the first mistake, with file, line and key.
+    """
+    if MANIFEST not in files:
+        raise HarnessFileError(MANIFEST, "not found; a harness is a folder with this file in it")
+    manifest = _manifest(decode(MANIFEST, files[MANIFEST]))
+    interventions: list[Intervention] = []
+    stems: dict[str, str] = {}
+    for path in sorted(files, key=_order):
+        check_place(path, files[path])
+        if path == MANIFEST or not has_meaning(path):
+            continue
+        name = path.rpartition(".")[0]
+        if name in stems:
+            raise HarnessFileError(path, f"has the same name as {stems[name]}; rename one of them")
+        stems[name] = path
+        text = decode(path, files[path])
+        interventions.append(load_python(path, text, trust=trust) if path.endswith(".py") else load_yaml(path, text))
+    _bind(interventions)
+    return Harness(manifest.name, manifest.protocol, manifest.prompt, tuple(interventions), dict(files))
+
+
+def load_yaml(path: str, text: str) -> Kind[Any]:
+    """One intervention from the text of its file ``layer/stem.yaml``. Raises HarnessFileError."""
+    data, lines = read_yaml(path, text)
+    if not isinstance(data, dict):
+        raise HarnessFileError(path, "must be a mapping with the key 'kind'", line=lines[()])
+    data = {key: value for key, value in data.items() if value is not None or key not in ("when", "params", "about")}
+    head = _validated(Head, data, path, lines, ())
+    known = known_kinds()
+    cls = known.get(head.kind)
+    line = lines.get(("kind",))
+    if cls is None:
+        close = difflib.get_close_matches(head.kind, known, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"known kinds: {', '.join(sorted(known))}"
+        raise HarnessFileError(path, f"unknown kind '{head.kind}'; {hint}", line=line, key="kind")
+    layer = path.split("/", 1)[0]
+    if layer not in cls.layers:
+        message = f"the kind '{head.kind}' belongs in {' or '.join(f'{name}/' for name in cls.layers)}, not in {layer}/"
+        raise HarnessFileError(path, message, line=line, key="kind")
+    params = _validated(cls.Params, head.params, path, lines, ("params",))
+    return cls(path.removesuffix(".yaml"), params, about=head.about, when=head.when)
+
+
+def dump(intervention: Kind[Any]) -> str:
+    """The YAML text of a loaded intervention; loading it again gives an equal one."""
+    params = intervention.params.model_dump(mode="json", exclude_unset=True, by_alias=True)
+    when = intervention.when.model_dump(mode="json", exclude_unset=True) if intervention.when else None
+    return intervention_file(intervention.kind, params, about=intervention.about, when=when)
+
+
+def _order(path: str) -> tuple[int, str]:
+    layer = path.split("/", 1)[0]
+    return (LAYERS.index(layer) if layer in LAYERS else -1, path)
+
+
+def _bind(interventions: Sequence[Intervention]) -> None:
+    groups: dict[type[Kind[Any]], list[Kind[Any]]] = {}
+    for intervention in interventions:
+        if isinstance(intervention, Kind):
+            groups.setdefault(type(intervention), []).append(intervention)
+    for cls, members in groups.items():
+        cls.bind(members)
+
+
+def _manifest(text: str) -> Manifest:
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        raise HarnessFileError(MANIFEST, f"not valid TOML: {error}", line=int(found[1]) if found else None) from error
+    known = data.get("format", FORMAT)
+    if isinstance(known, int) and known > FORMAT:
+        message = f"format {known} is newer than this harnesslab knows ({FORMAT}); update harnesslab"
+        raise HarnessFileError(MANIFEST, message, line=_toml_line(text, ("format",)), key="format")
+    try:
+        return _strictly(Manifest, data)
+    except ValidationError as error:
+        path, message = _first(error, Manifest, lambda loc: _toml_line(text, loc) or 1)
+        line = _toml_line(text, path)
+        raise HarnessFileError(MANIFEST, message, line=line, key=".".join(map(str, path))) from error
+
+
+def _toml_line(text: str, path: tuple[str | int, ...]) -> int | None:
+    """The line of a key in TOML; ``tomllib`` does not tell. None where it is not there."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.split("\n"), 1):
+        if header := re.fullmatch(r"\s*\[([\w.\s-]+)\]\s*(?:#.*)?", line):
+            table = tuple(part.strip() for part in header[1].split("."))
+            if table == path:
+                return number
+        elif (key := re.match(r"\s*\"?([\w-]+)\"?\s*=", line)) and (*table, key[1]) == path:
+            return number
+    return None
+
+
+def _validated(model: type[M], data: Any, path: str, lines: Lines, prefix: tuple[str, ...]) -> M:
+    try:
+        return _strictly(model, data)
+    except ValidationError as error:
+        loc, message = _first(error, model, lambda loc: _line(lines, (*prefix, *loc)))
+        full = (*prefix, *loc)
+        raise HarnessFileError(path, message, line=_line(lines, full), key=".".join(map(str, full))) from error
+
+
+def _strictly(model: type[M], data: Any) -> M:
+    """Validate strictly. By way of JSON, because strict Python input refuses a list where a tuple is meant."""
+    return model.model_validate_json(json.dumps(data, default=str))
+
+
+def _line(lines: Lines, path: tuple[str | int, ...]) -> int:
+    """The line of the longest part of ``path`` that is in the file (a missing key is its parent's fault)."""
+    while path not in lines and path:
+        path = path[:-1]
+    return lines.get(path, 1)
+
+
+def _first(error: ValidationError, model: type[Params], line: Callable[[Any], int]) -> tuple[Any, str]:
+    """Location and text of the topmost mistake; the locations of a union's members are cut off."""
+    problems = sorted(error.errors(include_url=False), key=lambda problem: line(problem["loc"]))
+    problem = problems[0]
+    loc, message = problem["loc"], problem["msg"]
+    if problem["type"] == "extra_forbidden":
+        fields = _fields(model, loc[:-1])
+        close = difflib.get_close_matches(str(loc[-1]), fields, n=1)
+        message = f"unknown key; did you mean '{close[0]}'?" if close else f"unknown key; known: {', '.join(fields)}"
+    elif problem["type"] == "missing":
+        message = "this key is required"
+    elif problem["type"] not in ("regex", "value_error"):
+        message = f"{message}, not {str(problem['input'])[:60]!r}"
+    return loc, message.removeprefix("Value error, ")
+
+
+def _fields(model: type[BaseModel], loc: tuple[str | int, ...]) -> list[str]:
+    """Names of the fields of the model that lies at ``loc`` below ``model``."""
+    for part in loc:
+        if not isinstance(part, str) or part not in model.model_fields:
+            continue
+        inner = [t for t in _members(model.model_fields[part].annotation) if isinstance(t, type)]
+        model = next((t for t in inner if issubclass(t, BaseModel)), model)
+    return [info.alias or name for name, info in model.model_fields.items()]
+
+
+def _members(annotation: Any) -> list[Any]:
+    """A type and everything inside its brackets."""
+    return [annotation, *(m for arg in typing.get_args(annotation) for m in _members(arg))]

@@ -1,0 +1,241 @@
+"""One step of an episode, the part that belongs to the harness.
+
+:meth:`Pipeline.begin` shapes the request: contract, skill, action and regulation in this order, by file name in
+each layer. :meth:`Pipeline.choose` turns the replies into one action: each reply is parsed and goes through the
+``realize`` hooks by stage,
+
+====================  =====  ==========================================================================
+rescue                   10  find an action in a reply that has none
+rewrite                  20  known mistakes, each with its own pattern
+quote                    30  known identifiers
+snap                     40  what is still not possible becomes the nearest thing that is
+(kinds of your own)      50  also Python files
+block                    90  last, because it judges what would really be executed
+====================  =====  ==========================================================================
+
+and within a stage by layer and file name. Several proposals are ranked, the scores of all rankers added; one that can
+be executed always beats one that cannot. Then regulation sees the chosen one, in order, until one of them withholds
+or stops.
+
+A pipeline holds no state of an episode: one serves any number of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+from harnesslab.errors import InterventionFault
+from harnesslab.harness.base import Intervention
+from harnesslab.harness.context import Context, Decision, Draft, Firings, Proposal
+from harnesslab.harness.jsonform import MAX_SAMPLES, scores_from_json
+from harnesslab.harness.load import Harness
+from harnesslab.harness.prompt import Message, build_messages
+from harnesslab.harness.protocol import parse, render
+
+
+class Reply(Protocol):
+    """What the pipeline needs of a completion."""
+
+    @property
+    def text(self) -> str:
+        """The text of the reply."""
+
+    @property
+    def tool_calls(self) -> Sequence[dict[str, Any]]:
+        """Its tool calls in OpenAI's form."""
+
+
+class Prepared(NamedTuple):
+    """A shaped request.
+
+    ``choices`` are complete replies, one of which the backbone must give; None where it is free or cannot be held
+    to them. ``options`` are the complete replies that a control may pick from: the choices, else whatever is
+    admissible. ``tools`` are to be sent with the request in the ``tools`` protocol.
+    """
+
+    draft: Draft
+    messages: tuple[Message, ...]
+    choices: tuple[str, ...] | None
+    options: tuple[str, ...]
+    tools: tuple[dict[str, Any], ...] | None
+    fired: tuple[str, ...]
+
+
+class Chosen(NamedTuple):
+    """The proposal that counts, what regulation wants done with it, and which interventions fired on any reply."""
+
+    proposal: Proposal
+    decision: Decision | None
+    fired: tuple[str, ...]
+
+
+class Pipeline:
+    """The harness at work. Both methods raise InterventionFault, naming the intervention, when a hook fails."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        everyone = harness.interventions
+        self._shapers = _overriding(everyone, "shape")
+        self._free_shapers = [i for i in self._shapers if not getattr(i, "constrained_only", False)]
+        self._realizers = sorted(_overriding(everyone, "realize"), key=lambda i: getattr(i, "stage", 50))
+        self._rankers = _overriding(everyone, "rank")
+        self._regulators = _overriding(everyone, "regulate")
+        self._triggers: dict[str, Any] = {i.name: i.when for i in everyone if getattr(i, "when", None) is not None}
+        self._start = Draft(history=harness.prompt.history)
+
+    def begin(self, context: Context, constrains: bool = False) -> Prepared:
+        """Shape the request of one step. ``constrains``: the backbone can be held to a list of replies."""
+        draft, firings = self._start, Firings()
+        for intervention in self._shapers if constrains else self._free_shapers:
+            if not self._asked(intervention, context):
+                continue
+            shaped = _run(intervention, "shape", context, draft)
+            if shaped is not None:
+                draft = _checked_draft(intervention, shaped)
+                firings.add(intervention.name)
+        if draft.choices is not None:
+            draft = _settled(draft, constrains)
+        messages = build_messages(context, draft, self.harness.prompt)
+        choices = _rendered(draft.choices, context)
+        options = choices if choices is not None else _rendered(context.admissible, context) or ()
+        tools = context.tools if context.protocol == "tools" else None
+        return Prepared(draft, messages, choices, options, tools, tuple(firings.fired))
+
+    def choose(self, context: Context, replies: Sequence[Reply]) -> Chosen:
+        """From one reply or more to the proposal that counts. Raises ValueError without a reply."""
+        if not replies:
+            raise ValueError("choose needs at least one reply")
+        firings = Firings()
+        realizers = [i for i in self._realizers if self._asked(i, context)]
+        proposals = [self._realized(context, reply, realizers, firings) for reply in replies]
+        proposal = proposals[0] if len(proposals) == 1 else self._best(context, proposals, firings)
+        decision = self._regulated(context, proposal, firings) if self._regulators else None
+        return Chosen(proposal, decision, tuple(firings.fired))
+
+    def _asked(self, intervention: Intervention, context: Context) -> bool:
+        """Whether the context part of the intervention's trigger holds."""
+        when = self._triggers.get(intervention.name)
+        if when is None:
+            return True
+        try:
+            return bool(when.holds(context))
+        except Exception as error:
+            _blame(intervention, "trigger", error)
+
+    def _concerns(self, intervention: Intervention, proposal: Proposal) -> bool:
+        when = self._triggers.get(intervention.name)
+        return when is None or bool(when.concerns(proposal))
+
+    def _realized(
+        self, context: Context, reply: Reply, realizers: Sequence[Intervention], firings: Firings
+    ) -> Proposal:
+        proposal = parse(reply.text, reply.tool_calls, context.protocol, context.tools)
+        for intervention in realizers:
+            if not self._concerns(intervention, proposal):
+                continue
+            better = _run(intervention, "realize", context, proposal)
+            if better is None:
+                continue
+            proposal = _typed(intervention, "realize", better, Proposal)
+            firings.add(intervention.name)
+            if proposal.withheld:
+                break
+        return proposal
+
+    def _best(self, context: Context, proposals: list[Proposal], firings: Firings) -> Proposal:
+        totals = [0.0] * len(proposals)
+        for intervention in self._rankers:
+            if not self._asked(intervention, context):
+                continue
+            scores = _run(intervention, "rank", context, tuple(proposals))
+            if scores is None:
+                continue
+            try:
+                totals = [a + b for a, b in zip(totals, scores_from_json(scores, len(proposals)), strict=True)]
+            except ValueError as error:
+                _blame(intervention, "rank", error)
+            firings.add(intervention.name)
+        runnable = [p.action is not None and not p.withheld for p in proposals]
+        best = max(range(len(proposals)), key=lambda i: (runnable[i], totals[i], -i))
+        return proposals[best]
+
+    def _regulated(self, context: Context, proposal: Proposal, firings: Firings) -> Decision | None:
+        merged: Decision | None = None
+        for intervention in self._regulators:
+            if not self._asked(intervention, context) or not self._concerns(intervention, proposal):
+                continue
+            decision = _run(intervention, "regulate", context, proposal)
+            if decision is None:
+                continue
+            firings.add(intervention.name)
+            decision = _typed(intervention, "regulate", decision, Decision)
+            merged = decision if merged is None else _merged(merged, decision)
+            if merged.stop or merged.withhold:
+                break
+            if decision.action is not None:
+                proposal = replace(proposal, action=decision.action, problem="", withheld=False)
+        return merged
+
+
+def _merged(first: Decision, second: Decision) -> Decision:
+    """Both decisions: notes together, the later action."""
+    return Decision(
+        note="\n".join(note for note in (first.note, second.note) if note),
+        action=first.action if second.action is None else second.action,
+        withhold=second.withhold,
+        stop=second.stop,
+    )
+
+
+def _overriding(interventions: Sequence[Intervention], hook: str) -> list[Intervention]:
+    """Those that have the hook: a class that overrides it, or a Python file that defines it."""
+    found = []
+    for intervention in interventions:
+        own = getattr(intervention, "hooks", None)
+        if hook in own if own is not None else getattr(type(intervention), hook) is not getattr(Intervention, hook):
+            found.append(intervention)
+    return found
+
+
+def _settled(draft: Draft, constrains: bool) -> Draft:
+    """Drop choices that nobody enforces; a single choice needs no second sample."""
+    if not constrains:
+        return replace(draft, choices=None)
+    return replace(draft, samples=1) if draft.choices is not None and len(draft.choices) == 1 else draft
+
+
+def _rendered(actions: Sequence[str] | None, context: Context) -> tuple[str, ...] | None:
+    if actions is None:
+        return None
+    return tuple(render(action, context.protocol, context.tools) for action in actions)
+
+
+def _run(intervention: Intervention, hook: str, context: Context, value: Any) -> Any:
+    try:
+        return getattr(intervention, hook)(context, value)
+    except Exception as error:
+        _blame(intervention, hook, error)
+
+
+def _typed(intervention: Intervention, hook: str, value: Any, cls: Any) -> Any:
+    if not isinstance(value, cls):
+        _blame(intervention, hook, TypeError(f"returned {type(value).__name__}, not {cls.__name__} or None"))
+    return value
+
+
+def _checked_draft(intervention: Intervention, draft: Any) -> Draft:
+    shaped: Draft = _typed(intervention, "shape", draft, Draft)
+    if shaped.choices is not None and not shaped.choices:
+        _blame(intervention, "shape", ValueError("left no choice at all"))
+    if not 1 <= shaped.samples <= MAX_SAMPLES:
+        _blame(intervention, "shape", ValueError(f"asked for {shaped.samples} samples; 1 to {MAX_SAMPLES} are allowed"))
+    return shaped
+
+
+def _blame(intervention: Intervention, hook: str, error: BaseException) -> NoReturn:
+    what = f"{type(error).__name__}: {error}"
+    if isinstance(error, TimeoutError):
+        what = "a regex took too long on this text; make the pattern simpler"
+    raise InterventionFault(f"{intervention.name}: {hook} failed: {what}") from error
