@@ -213,7 +213,8 @@ def _download(client: httpx.Client, url: str, target: Path, file: DataFile, adva
             raise EnvironmentUnavailable(f"{url} gave {more_or_less} of {file.size} bytes. {_OTHER_WAYS}")
         if digest.hexdigest() != file.sha256:
             raise EnvironmentUnavailable(
-                f"{url} has the SHA-256 {digest.hexdigest()}, not {file.sha256}: it is not the published file. {_OTHER_WAYS}"
+                f"{url} has the SHA-256 {digest.hexdigest()}, not {file.sha256}: "
+                f"it is not the published file. {_OTHER_WAYS}"
             )
     except BaseException:
         advance(-min(size, file.size))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
 from pathlib import Path
 
 from harnesslab import data as hl_data
-from harnesslab.rollout.env import Split, Task
-from harnesslab_envs.dbbench.env import TableTasks
-from harnesslab_envs.dbbench.records import Record, read_records
+from harnesslab_envs.dbbench.env import Content, TableTasks
+from harnesslab_envs.dbbench.records import read_records
 from harnesslab_envs.dbbench.splits import divide
 
 FILES = ("standard.jsonl", "dev.jsonl")
@@ -19,9 +18,10 @@ def environment(data: str | Path | None = None) -> TableTasks:
     or from the data folder (``harnesslab data get dbbench``). Nothing is read before it is needed.
     """
 
-    def load() -> tuple[Mapping[str, Record], Mapping[Split, Sequence[Task]]]:
+    def load() -> Content:
         folder = hl_data.find("dbbench", data)
         records = [record for file in FILES for record in read_records(folder / file, Path(file).stem)]
-        return {record.id: record for record in records}, divide(records)
+        digest = hashlib.sha256(b"".join((folder / file).read_bytes() for file in FILES)).hexdigest()
+        return Content({record.id: record for record in records}, divide(records), f"1+{digest[:8]}")
 
-    return TableTasks("dbbench", "1", load)
+    return TableTasks("dbbench", load)

@@ -8,6 +8,8 @@ with an error for an observation; ``invalid`` is kept for actions that name no t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +145,8 @@ class TableEnv:
     def _info(self, invalid: bool = False) -> dict[str, Any]:
         assert self._record is not None
         return {
-            "public": {"instruction": self._record.instruction, "tools": list(TOOLS), "invalid": invalid},
+            # A copy: what a harness does to the schemas must not reach the next episode.
+            "public": {"instruction": self._record.instruction, "tools": deepcopy(list(TOOLS)), "invalid": invalid},
             "private": {
                 "solved": self._solved,
                 "progress": self._mark / 3,
@@ -153,37 +156,47 @@ class TableEnv:
         }
 
 
-class TableTasks:
-    """An Environment over records: the base of ``dbbench`` and ``tables``.
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What an environment over records holds: the records by id, their splits, and a version of all that."""
 
-    ``load`` reads the tasks when they are first asked for and returns their splits with them; it may raise
-    EnvironmentUnavailable.
+    records: Mapping[str, Record]
+    splits: Mapping[Split, Sequence[Task]]
+    version: str
+
+
+class TableTasks:
+    """An Environment over records: what ``dbbench`` and ``tables`` are.
+
+    ``load`` is called when the content is first asked for; it may raise EnvironmentUnavailable.
     """
 
     max_steps = MAX_STEPS
 
-    def __init__(
-        self, name: str, version: str, load: Callable[[], tuple[Mapping[str, Record], Mapping[Split, Sequence[Task]]]]
-    ):
+    def __init__(self, name: str, load: Callable[[], Content]):
         self.name = name
-        self.version = version
         self._load = load
-        self._loaded: tuple[Mapping[str, Record], Mapping[Split, Sequence[Task]]] | None = None
+        self._loaded: Content | None = None
+
+    @property
+    def version(self) -> str:
+        """Version of the code and of the data that was read. Raises EnvironmentUnavailable where data is missing."""
+        return self._content().version
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """The tasks of a split, families mixed evenly. Raises EnvironmentUnavailable where data is missing."""
-        splits = self._content()[1]
+        splits = self._content().splits
         if split not in splits:
             raise EnvironmentFault(f"{self.name} has no split '{split}'; it has {', '.join(splits)}.")
         return splits[split]
 
     def make(self) -> TableEnv:
         """A new instance."""
-        return TableEnv(self._content()[0])
+        return TableEnv(self._content().records)
 
     def oracle(self, task: Task) -> Policy:
         """Runs the ground-truth statement, where the task is a change, and commits the label."""
-        record = self._content()[0][task.id]
+        record = self._content().records[task.id]
         plan: list[Action] = [call("commit_final_answer", answers=list(record.label))]
         if record.changes:
             plan = [call("execute_sql", query=_gold_statement(record)), call("commit_final_answer", answers=["done"])]
@@ -198,10 +211,17 @@ class TableTasks:
         """The folder with the baseline harness."""
         return Path(__file__).parent / "starter"
 
-    def _content(self) -> tuple[Mapping[str, Record], Mapping[Split, Sequence[Task]]]:
+    def _content(self) -> Content:
         if self._loaded is None:
             self._loaded = self._load()
         return self._loaded
+
+
+# A single value is taken for a list of one, and a string may itself hold a list, as AgentBench takes them.
+_ARGUMENTS: dict[str, tuple[str, tuple[type, ...]]] = {
+    "execute_sql": ("query", (str,)),
+    "commit_final_answer": ("answers", (list, str, int, float)),
+}
 
 
 def call(name: str, **arguments: JSON) -> Action:
@@ -220,13 +240,9 @@ def _read_call(action: Any) -> tuple[str, JSON] | str:
     if not isinstance(action, dict) or not isinstance(action.get("name"), str):
         return f"That is no tool call. {known}"
     name, arguments = action["name"], action.get("arguments")
-    if name == "execute_sql":
-        key, kinds = "query", (str,)
-    elif name == "commit_final_answer":
-        # A single value is taken for a list of one, and a string may hold a list, as AgentBench takes them.
-        key, kinds = "answers", (list, str, int, float)
-    else:
-        return clip(f"There is no tool {name[:80]!r}. {known}")
+    if name not in _ARGUMENTS:
+        return f"There is no tool {name[:80]!r}. {known}"
+    key, kinds = _ARGUMENTS[name]
     if not isinstance(arguments, dict) or set(arguments) != {key} or not isinstance(arguments[key], kinds):
         return f"{name} takes one argument, {key!r}. {known}"
     return name, arguments[key]

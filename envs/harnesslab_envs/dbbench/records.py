@@ -115,5 +115,6 @@ def read_records(path: Path, prefix: str) -> Iterator[Record]:
             except (ValidationError, ValueError) as error:
                 reason = str(error).splitlines()[0]
                 raise EnvironmentUnavailable(
-                    f"{path}, line {index + 1}: not a DBBench task ({reason}). Get the file again: harnesslab data get dbbench"
+                    f"{path}, line {index + 1}: not a DBBench task ({reason}). "
+                    "Get the file again: harnesslab data get dbbench"
                 ) from error

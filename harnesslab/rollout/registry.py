@@ -1,0 +1,102 @@
+"""Finds environments: by name among the entry points of the group ``harnesslab.envs``, or by import path.
+
+An entry point names a callable that returns an :class:`~harnesslab.rollout.env.Environment`. Its options
+are the environment's own, for example ``load_environment("dbbench", data="/my/folder")``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from harnesslab.errors import ConfigError, EnvironmentUnavailable
+from harnesslab.rollout.env import Environment
+
+GROUP = "harnesslab.envs"
+_METHODS = ("tasks", "make", "oracle", "starter")
+
+
+def environments() -> dict[str, EntryPoint]:
+    """The environments that are installed, by name. Nothing is imported."""
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+
+
+def load_environment(environment: str | Environment, **options: Any) -> Environment:
+    """The environment of that name, made with ``options``.
+
+    ``environment`` is an installed name, an import path ``"package.module:callable"``, or an Environment, which
+    is returned as it is. Raises EnvironmentUnavailable where it is not there or cannot be loaded, and
+    ConfigError where it has no such option.
+    """
+    if not isinstance(environment, str):
+        if options:
+            raise ConfigError(f"Options ({', '.join(options)}) go with a name, not with a ready environment object.")
+        return _checked(environment, type(environment).__name__)
+    factory = _import_path(environment) if ":" in environment else _entry_point(environment)
+    if not callable(factory):
+        raise EnvironmentUnavailable(f"The environment '{environment}' is not a callable that makes one.")
+    _check_options(environment, factory, options)
+    return _checked(factory(**options), environment)
+
+
+def _entry_point(name: str) -> Any:
+    known = environments()
+    if name not in known:
+        raise EnvironmentUnavailable(_unknown(name, list(known)))
+    point = known[name]
+    try:
+        return point.load()
+    except Exception as error:  # noqa: BLE001 - a package of anybody's is imported here
+        package = point.dist.name if point.dist else point.value
+        raise EnvironmentUnavailable(
+            f"The environment '{name}' of the package '{package}' cannot be loaded: {type(error).__name__}: {error}. "
+            "Install what it needs; its README says what."
+        ) from error
+
+
+def _import_path(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # noqa: BLE001 - a module of anybody's is imported here
+        raise EnvironmentUnavailable(
+            f"The environment '{path}' cannot be imported: {type(error).__name__}: {error}. "
+            "An import path has the form 'package.module:callable'."
+        ) from error
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    from rapidfuzz import process
+
+    close = process.extractOne(name.lower(), known, score_cutoff=60)
+    suggestion = f" Did you mean '{close[0]}'?" if close else ""
+    there = ", ".join(known) or "none"
+    return (
+        f"There is no environment '{name}'.{suggestion} Installed are: {there}. Another one comes with its package "
+        f"(entry point group '{GROUP}') or by import path, 'package.module:callable'."
+    )
+
+
+def _check_options(name: str, factory: Callable[..., Any], options: dict[str, Any]) -> None:
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(**options)
+    except TypeError as error:
+        takes = ", ".join(signature.parameters) or "none"
+        raise ConfigError(f"The environment '{name}' cannot be made so: {error}. Its options: {takes}.") from None
+
+
+def _checked(environment: Any, name: str) -> Environment:
+    missing = [method for method in _METHODS if not callable(getattr(environment, method, None))]
+    if missing:
+        raise EnvironmentUnavailable(
+            f"'{name}' gave a {type(environment).__name__}, which is no Environment: it has no {', '.join(missing)}."
+        )
+    result: Environment = environment
+    return result
