@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 class PastVerdict(TypedDict, total=False):
-    """What an estimator is told of an earlier proposal.
+    """What an estimator is told of an earlier proposal: the verdict's JSON merged with the proposal's.
 
-    ``content`` is the proposal's content hash, ``baseline`` the commit that it was measured against, ``loss`` the
-    criterion's number. Keys may be absent; more may be there.
+    ``content`` is the proposal's content hash, ``baseline`` the commit that it was measured against, ``value`` the
+    loss. Keys may be absent; more may be there.
     """
 
     content: str
     baseline: str
-    status: Literal["promoted", "rejected", "undecided"]
+    decision: Literal["promote", "reject", "undecided"]
     layer: str
     kind: str
     name: str
-    loss: float
-    reason: str
+    value: float | None
+    why: str
 
 
 @runtime_checkable
@@ -41,3 +41,15 @@ class Estimator(Protocol):
         ``history`` are the verdicts so far, oldest first.
         """
         ...
+
+
+def judged(history: Sequence[PastVerdict], baseline: str) -> set[str]:
+    """Content hashes of the proposals that were measured against this very baseline and not promoted.
+
+    Measuring them again on the same baseline can be asked for, but no estimator should propose it.
+    """
+    return {
+        past["content"]
+        for past in history
+        if "content" in past and past.get("decision") != "promote" and past.get("baseline", baseline) == baseline
+    }
