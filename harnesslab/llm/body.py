@@ -92,7 +92,7 @@ def _constrain(body: dict[str, Any], choices: Sequence[str], how: Constrain) -> 
 
 
 def unwrap_choice(text: str, body: Mapping[str, Any]) -> str:
-    """The chosen text where ``body`` asked for it as JSON, else ``text``; a reply that is no such JSON stays as it is."""
+    """The chosen text where ``body`` asked for it as JSON, else ``text``; no such JSON stays as it is."""
     wanted = body.get("response_format")
     if not isinstance(wanted, Mapping) or wanted.get("json_schema", {}).get("name") != _CHOICE:
         return text

@@ -51,8 +51,11 @@ class ChatBackbone(ABC):
 
         Under a recording it is the recorded one, so that a replay needs neither the model nor its server.
         """
-        recorded = self._recording.identity(self.spec) if self._recording is not None else None
+        recorded = self._recorded_identity()
         return recorded if recorded is not None else self._live_identity()
+
+    def _recorded_identity(self) -> dict[str, Any] | None:
+        return self._recording.identity(self.spec) if self._recording is not None else None
 
     @property
     def constrains(self) -> bool:

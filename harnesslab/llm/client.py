@@ -2,16 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from harnesslab.llm.body import Sampling
+from harnesslab.errors import BackboneError, ConfigError
+from harnesslab.llm.body import Constrain, Sampling
+from harnesslab.llm.chat import ChatBackbone
 from harnesslab.llm.control import Null, RandomControl, Script, Scripted
+from harnesslab.llm.failures import public_url, redact
+from harnesslab.llm.probe import Server, probe
+from harnesslab.llm.quirks import quirk_of
 from harnesslab.llm.record import Recording
+from harnesslab.llm.replies import to_completion
+from harnesslab.llm.transport import Connection, Transport
+from harnesslab.llm.types import Completion
+
+if TYPE_CHECKING:
+    from harnesslab.llm.local import LocalLLM
+
+_OPENAI = "https://api.openai.com/v1"
 
 
-class LLM:
-    """placeholder"""
+class LLM(ChatBackbone):
+    """A frozen model behind an OpenAI-compatible endpoint.
+
+    ``model``: the name that the endpoint knows. ``base_url``: ends in ``/v1`` as a rule; without it OPENAI_BASE_URL,
+    else OpenAI. ``api_key``: without it OPENAI_API_KEY, which is sent only to the address that goes with it, never to a
+    ``base_url`` given here. ``temperature`` and ``max_tokens``: None is not sent. ``extra``: further fields
+    of the body. ``connection``: timeouts, patience, concurrency. ``cache``: a :class:`Recording` or the path
+    of one; None means none.
+
+    Nothing is sent before the first request. The key is in no repr, error, body or recording.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 1024,
+        extra: Mapping[str, Any] | None = None,
+        connection: Connection | None = None,
+        cache: str | Path | Recording | None = None,
+    ):
+        if not model:
+            raise ConfigError("LLM: model is empty; give the name that the endpoint knows")
+        url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise ConfigError(
+                f"LLM: base_url '{public_url(url)}' is no http address; it looks like http://host:8000/v1"
+            )
+        super().__init__(model, Sampling(temperature, max_tokens, None, dict(extra or {})), as_recording(cache))
+        self._quirk = quirk_of(model)
+        self._key = api_key or (None if base_url else os.environ.get("OPENAI_API_KEY"))
+        self._connection = connection or Connection()
+        self._transport = Transport(url, self._key, self._connection)
+        self._server: Server | None = None
+        self._probing = threading.Lock()
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Model, address and sampling as asked for."""
+        return {
+            "kind": "endpoint",
+            "model": self.model,
+            "base_url": public_url(self._transport.base_url),
+            "sampling": self._sampling.as_dict(),
+        }
+
+    def _live_identity(self) -> dict[str, Any]:
+        server = self._probe()
+        return {**self.spec, "server": server.kind, "constrain": self._connection.constrain or server.constrain}
+
+    def _constrain(self) -> Constrain:
+        if self._connection.constrain:
+            return self._connection.constrain
+        recorded = self._recorded_identity()
+        if recorded is not None:
+            how: Constrain = recorded.get("constrain", "none")
+            return how
+        return self._probe().constrain
+
+    def _probe(self) -> Server:
+        with self._probing:
+            if self._server is None:
+                self._server = probe(self._transport.base_url, self._key)
+            return self._server or Server()
+
+    async def _ask(self, body: Mapping[str, Any]) -> Completion:
+        if self._key is None and urlsplit(self._transport.base_url).hostname == "api.openai.com":
+            raise BackboneError("OpenAI needs a key: set OPENAI_API_KEY, or give api_key=... or another base_url=...")
+        listed = self._server.models if self._server else ()
+        hint = f" It has: {', '.join(sorted(listed)[:12])}." if listed else ""
+        raw, seconds = await self._transport.post(body, hint)
+        completion = to_completion(raw, body, seconds=seconds, where=self._transport.where)
+        return replace(completion, text=redact(completion.text, self._key)) if self._leaks(completion) else completion
+
+    def _leaks(self, completion: Completion) -> bool:
+        return bool(self._key) and str(self._key) in completion.text
+
+    def close(self) -> None:
+        """Close the connections. Safe to call twice; a later request opens new ones."""
+        super().close()
+        self._transport.close()
 
     @staticmethod
     def local(
@@ -24,13 +124,13 @@ class LLM:
         max_tokens: int = 128,
         seed: int = 0,
         cache: str | Path | Recording | None = None,
-    ) -> "LocalLLM":
+    ) -> LocalLLM:
         """A frozen model in this process, on the embedded llama.cpp (extra ``local``).
 
         ``name_or_gguf``: a name of ``harnesslab models list``, or a path to a GGUF file. ``threads``: measured when
-        the model is loaded, unless given here or in HARNESSLAB_THREADS. ``context``: tokens of prompt and reply together.
-        ``cache_prompt``: reuse the prefix of the last prompt; faster, but it changes the numbers, so a replay of
-        a single step need not give the same reply. ``cache``: a recording, see :class:`Recording`.
+        the model is loaded, unless given here or in HARNESSLAB_THREADS. ``context``: tokens of prompt and reply.
+        ``cache_prompt``: reuse the prefix of the last prompt; faster, but it changes the numbers, so that the
+        same request need not give the same reply. ``cache``: a :class:`Recording` or the path of one.
         """
         from harnesslab.llm.local import LocalLLM
 
@@ -45,20 +145,20 @@ class LLM:
 
     @staticmethod
     def random(seed: int = 0) -> RandomControl:
-        """The random control."""
+        """The random control: picks at random among whatever the harness leaves."""
         return RandomControl(seed)
 
     @staticmethod
     def scripted(script: Script | Sequence[str]) -> Scripted:
-        """Replies from a function of the messages, or from a list."""
+        """Replies from a function of the messages, or from a list in order."""
         return Scripted(script)
 
     @staticmethod
     def null(text: str = "") -> Null:
-        """A constant reply."""
+        """A constant reply that costs next to nothing."""
         return Null(text)
 
 
 def as_recording(cache: str | Path | Recording | None) -> Recording | None:
-    """A recording from a path; None stays none."""
+    """A recording from its path; None stays none."""
     return Recording.open(cache) if isinstance(cache, (str, Path)) else cache

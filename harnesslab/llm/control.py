@@ -24,6 +24,8 @@ class RandomControl:
     """
 
     constrains = True
+    control = True
+    """Asks the episode loop for ``Request.options``, which a model never sees."""
 
     def __init__(self, seed: int = 0):
         self.seed = seed

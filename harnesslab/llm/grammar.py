@@ -7,7 +7,6 @@ Common prefixes are factored out: the sampler walks every open alternative for e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os.path import commonprefix
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -29,13 +28,20 @@ def _alternatives(texts: list[str]) -> str:
         while end < len(texts) and texts[end][:1] == texts[start][:1]:
             end += 1
         group = texts[start:end]
-        prefix = commonprefix(group)
+        prefix = _shared_prefix(group[0], group[-1])  # of sorted texts, the first and the last differ most
         if len(group) == 1:
             parts.append(_literal(prefix))
         else:
             parts.append(f"{_literal(prefix)} ({_alternatives([text[len(prefix) :] for text in group])})")
         start = end
     return " | ".join(parts)
+
+
+def _shared_prefix(first: str, last: str) -> str:
+    for index, (left, right) in enumerate(zip(first, last, strict=False)):
+        if left != right:
+            return first[:index]
+    return min(first, last, key=len)
 
 
 def _literal(text: str) -> str:

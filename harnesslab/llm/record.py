@@ -47,7 +47,7 @@ class Identified(Protocol):
 class Recording:
     """A store of completions in one file.
 
-    Modes: ``record`` starts a new file; ``auto`` goes on with one that may be there. Both ask live whatever is not in the
+    Modes: ``record`` starts a new file; ``auto`` goes on with one that may be there. Both ask live what is not in the
     file yet, and append it. ``replay`` never asks live: a miss raises ReplayMiss.
     """
 
@@ -206,10 +206,7 @@ class Recording:
         head = f"recording {self.path} has no reply to request {key[0][:12]} (repeat {key[1]}) of '{body.get('model')}'"
         repeats = sorted(repeat for known, repeat in self._replies if known == key[0])
         asked = f"Last user message: {_last_user(body)!r}."
-        if repeats:
-            why = f"It was recorded for repeat {', '.join(map(str, repeats))} only."
-        else:
-            why = self._nearest(body)
+        why = f"It was recorded for repeat {', '.join(map(str, repeats))} only." if repeats else self._nearest(body)
         return f"{head}. {why} {asked} Record it (mode='auto') or replay what was recorded; nothing was asked live."
 
     def _nearest(self, body: Mapping[str, Any]) -> str:

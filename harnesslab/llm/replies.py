@@ -99,7 +99,8 @@ def tool_calls(raw: Any) -> tuple[dict[str, Any], ...]:
     for item in raw if isinstance(raw, list) else []:
         if not isinstance(item, Mapping):
             continue
-        function = item.get("function") if isinstance(item.get("function"), Mapping) else item
+        inner = item.get("function")
+        function = inner if isinstance(inner, Mapping) else item
         name, arguments = str(function.get("name") or ""), function.get("arguments")
         if not name and entries and isinstance(arguments, str) and isinstance(entries[-1]["arguments"], str):
             entries[-1]["arguments"] += arguments
