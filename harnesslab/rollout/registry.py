@@ -49,7 +49,7 @@ def _entry_point(name: str) -> Any:
     point = known[name]
     try:
         return point.load()
-    except Exception as error:  # noqa: BLE001 - a package of anybody's is imported here
+    except Exception as error:
         package = point.dist.name if point.dist else point.value
         raise EnvironmentUnavailable(
             f"The environment '{name}' of the package '{package}' cannot be loaded: {type(error).__name__}: {error}. "
@@ -61,7 +61,7 @@ def _import_path(path: str) -> Any:
     module, _, attribute = path.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # noqa: BLE001 - a module of anybody's is imported here
+    except Exception as error:
         raise EnvironmentUnavailable(
             f"The environment '{path}' cannot be imported: {type(error).__name__}: {error}. "
             "An import path has the form 'package.module:callable'."

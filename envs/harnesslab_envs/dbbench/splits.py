@@ -34,7 +34,7 @@ def divide(records: Iterable[Record], all_search: str = "dev-") -> dict[Split, t
         splits["sealed"] += members[:sealed]
         splits["gate"] += members[sealed:gate]
         splits["search"] += members[gate:]
-    return {split: tuple(as_task(record, split) for record in _mixed(chosen)) for split, chosen in splits.items()}
+    return {split: tuple(as_task(record, split) for record in mixed(chosen)) for split, chosen in splits.items()}
 
 
 def as_task(record: Record, split: Split) -> Task:
@@ -46,7 +46,7 @@ def _shuffle_key(record: Record) -> str:
     return hashlib.sha256(record.instruction.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _mixed(records: list[Record]) -> list[Record]:
+def mixed(records: Iterable[Record]) -> list[Record]:
     """Families mixed evenly, so that the first n tasks of a split hold each family in about its share."""
     members: dict[str, list[Record]] = {}
     for record in sorted(records, key=_shuffle_key):
