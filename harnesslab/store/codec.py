@@ -1,0 +1,63 @@
+"""JSON as the store writes it: compact, strict (no NaN), and never a reason to lose an episode."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harnesslab.errors import StoreError
+
+MAX_TRACE_BYTES = 500_000_000
+"""A stored trace that unpacks to more than this is refused as damaged."""
+
+
+def to_json(value: object) -> str:
+    """Compact ASCII JSON. NaN and infinities become null, foreign objects their text: a record is kept, not refused."""
+    try:
+        return _strict.encode(value)
+    except (ValueError, TypeError, RecursionError):
+        return _strict.encode(_plain(value, 0))
+
+
+def pack(steps: Sequence[Mapping[str, Any]]) -> bytes:
+    """A trace as one compressed document."""
+    return zlib.compress(to_json(steps).encode("ascii"), 1)
+
+
+def unpack(data: bytes) -> list[dict[str, Any]]:
+    """The trace in a document that `pack` made."""
+    try:
+        reader = zlib.decompressobj()
+        text = reader.decompress(data, MAX_TRACE_BYTES)
+        steps = json.loads(text)
+    except (zlib.error, ValueError):
+        raise StoreError("A stored trajectory is damaged and cannot be read; run the episode again.") from None
+    if not isinstance(steps, list):
+        raise StoreError("A stored trajectory is damaged and cannot be read; run the episode again.")
+    return steps
+
+
+_strict = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_MAX_DEPTH = 100
+
+
+def _plain(value: object, depth: int) -> object:
+    if depth > _MAX_DEPTH:
+        return "..."
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else str(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item, depth + 1) for item in value]
+    item = getattr(value, "item", None)  # NumPy scalars
+    if callable(item) and getattr(value, "ndim", None) == 0:
+        return _plain(item(), depth + 1)
+    return str(value)

@@ -1,0 +1,105 @@
+"""What the operations on a lab share: the runner, the lock, the move log, the index, and how they start."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harnesslab.errors import LabLocked, StoreError
+from harnesslab.store.git import Git
+from harnesslab.store.index import CandidateIndex
+from harnesslab.store.lock import LabLock
+from harnesslab.store.moves import Moves
+from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, State, check_id
+from harnesslab.store.worktree import follow
+
+PRIVATE = ".harnesslab"
+"""The folder of records in a lab, kept out of git by `.git/info/exclude`."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where things are right now: the baseline, the notes commit, and one candidate's commit and state folder."""
+
+    baseline: str
+    notes: str | None
+    id: str
+    commit: str
+    folder: State
+
+
+class Core:
+    """The parts of one opened repository."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.git = Git(path)
+        self.git_dir = _git_dir(self.git)
+        folder = self.git_dir / "harnesslab"
+        self.lock = LabLock(folder)
+        self.moves = Moves(self.git, folder, self.git_dir)
+        self.index = CandidateIndex(self.git, self.git_dir)
+
+    @contextlib.contextmanager
+    def writing(self, purpose: str) -> Iterator[None]:
+        """Hold the lab's lock, after finishing what a killed process left half done."""
+        with self.lock.hold(purpose):
+            self.recover()
+            yield
+
+    def recover(self) -> None:
+        """Finish an interrupted move, working files included. Call under the lock."""
+        if self.moves.interrupted():
+            for move in self.moves.finish():
+                if move.ref == BASELINE and move.old and move.new:
+                    follow(self.git, move.old, move.new)
+            self.moves.done()
+
+    def recover_if_free(self) -> None:
+        """At opening: repair, unless somebody is at work, then it is not broken, or the folder is read-only."""
+        if self.moves.interrupted():
+            with contextlib.suppress(LabLocked, StoreError), self.lock.hold("repair", wait=2.0):
+                self.recover()
+
+    def baseline(self) -> str:
+        """The commit of the baseline."""
+        commit = self.git.resolve_many([BASELINE])[0]
+        if commit is None:
+            raise StoreError(f"The repository {self.path} has no branch 'main'; a lab keeps its baseline there.")
+        return commit
+
+    def locate(self, candidate_id: str) -> Place:
+        """Find a candidate by id, straight from git."""
+        check_id(candidate_id)
+        folders: tuple[State, ...] = ("promoted", "rejected", "pending")
+        names = [BASELINE, NOTES, *(FOLDERS[folder] + candidate_id for folder in folders)]
+        baseline, notes, *commits = self.git.resolve_many(names)
+        if baseline is None:
+            raise StoreError(f"The repository {self.path} has no branch 'main'; a lab keeps its baseline there.")
+        for folder, commit in zip(folders, commits, strict=True):
+            if commit is not None:
+                return Place(baseline, notes, candidate_id, commit, folder)
+        raise StoreError(f"There is no candidate {candidate_id} in {self.path}; `candidates()` lists what there is.")
+
+
+def _git_dir(git: Git) -> Path:
+    if not (git.path / ".git").exists():
+        if not git.path.is_dir():
+            raise StoreError(f"There is no folder {git.path}; create a lab there first.")
+        raise StoreError(f"{git.path} has no git repository of its own; create a lab there first.")
+    inside, common = git.text("rev-parse", "--is-inside-work-tree", "--git-common-dir").split("\n")
+    if inside != "true":
+        raise StoreError(f"{git.path} is not a checkout (a bare repository?); clone it and open the clone.")
+    return (git.path / common).resolve()
+
+
+def exclude_records(git_dir: Path) -> None:
+    """Keep `.harnesslab/` out of git without asking the user for a `.gitignore`."""
+    path, line = git_dir / "info" / "exclude", f"/{PRIVATE}/"
+    text = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
+    if line not in text.splitlines():
+        path.parent.mkdir(exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(("" if not text or text.endswith("\n") else "\n") + line + "\n")

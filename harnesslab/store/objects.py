@@ -1,0 +1,141 @@
+"""Reading and writing commits by plumbing, without a working tree and without the user's index."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harnesslab.errors import StoreError
+from harnesslab.store.git import Git
+from harnesslab.store.refs import check_path
+
+META_TRAILER = "Harnesslab-Meta: "
+MAX_META_BYTES = 262_144
+MAX_MESSAGE_CHARS = 20_000
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit, as read from the repository; `created` in seconds since 1970."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    created: float
+    author: str
+    message: str
+    meta: Mapping[str, Any]
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message."""
+        return self.message.split("\n", 1)[0]
+
+
+def parse_commit(commit_id: str, data: bytes) -> Commit:
+    """Read a raw commit object; broken UTF-8 is replaced, never an error."""
+    head, _, body = data.partition(b"\n\n")
+    fields: dict[str, list[str]] = {}
+    for line in head.decode("utf-8", "replace").split("\n"):
+        key, _, value = line.partition(" ")
+        fields.setdefault(key, []).append(value)
+    text = body.decode("utf-8", "replace").rstrip("\n")
+    message, meta = _split_meta(text)
+    stamp = re.search(r"> (-?\d+) [+-]\d+$", fields.get("committer", [""])[0])
+    return Commit(
+        id=commit_id,
+        tree=fields.get("tree", [""])[0],
+        parents=tuple(fields.get("parent", ())),
+        created=float(stamp.group(1)) if stamp else 0.0,
+        author=re.sub(r" <.*", "", fields.get("author", [""])[0]),
+        message=message,
+        meta=meta,
+    )
+
+
+def _split_meta(text: str) -> tuple[str, dict[str, Any]]:
+    # Only the last line counts, so a message cannot smuggle in another candidate's meta data.
+    start = text.rfind("\n") + 1
+    if not text.startswith(META_TRAILER, start):
+        return text, {}
+    try:
+        meta = json.loads(text[start + len(META_TRAILER) :])
+    except ValueError:
+        return text, {}
+    return text[:start].rstrip("\n"), meta if isinstance(meta, dict) else {}
+
+
+def compact_json(value: object, what: str) -> str:
+    """One line of ASCII JSON; NaN, infinities and foreign objects are a `StoreError`."""
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"The {what} cannot be written as JSON: {error}.") from None
+
+
+def write_tree(git: Git, base: str | None, changes: Mapping[str, str | bytes | None]) -> str:
+    """The id of the tree of `base` with `changes` applied: path to new content, None to delete."""
+    folder = Path(tempfile.mkdtemp(prefix="harnesslab-"))
+    index = folder / "index"
+    env = {"GIT_INDEX_FILE": str(index)}
+    try:
+        if base is not None:
+            git.run("read-tree", "--end-of-options", base, env=env, write=True)
+        # Deletions first: a file may become a folder and the other way round.
+        zero = "0" * len(base or "0" * 40)
+        lines = [f"0 {zero}\t{check_path(path)}\0" for path, content in changes.items() if content is None]
+        for path, content in changes.items():
+            if content is not None:
+                data = content.encode("utf-8") if isinstance(content, str) else bytes(content)
+                lines.append(f"100644 {git.write_blob(data)}\t{check_path(path)}\0")
+        git.run("update-index", "-z", "--index-info", input="".join(lines).encode(), env=env, write=True)
+        return git.text("write-tree", env=env, write=True)
+    except OSError as error:
+        raise StoreError(f"A temporary index for {git.path} could not be written: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_commit(
+    git: Git, tree: str, parents: tuple[str, ...], message: str, meta: Mapping[str, Any] | None = None
+) -> str:
+    """Store a commit (no ref moves) and return its id; `meta` goes into a trailer as one line of JSON."""
+    text = message.replace("\0", "").strip()[:MAX_MESSAGE_CHARS] or "Unnamed change"
+    if meta is not None:
+        line = compact_json(dict(meta), "candidate's meta data")
+        if len(line) > MAX_META_BYTES:
+            raise StoreError(
+                f"The candidate's meta data is {len(line)} bytes long; at most {MAX_META_BYTES} can be stored."
+            )
+        text = f"{text}\n\n{META_TRAILER}{line}"
+    arguments = [option for parent in parents for option in ("-p", parent)]
+    return git.text("commit-tree", tree, *arguments, input=text.encode("utf-8", "replace") + b"\n", write=True)
+
+
+def read_commits(git: Git, ids: list[str]) -> list[Commit]:
+    """Many commits by one process; ids that are not there are left out."""
+    return [parse_commit(commit_id, data) for commit_id, data in git.objects(ids).items()]
+
+
+def read_files(git: Git, commit: str, max_bytes: int) -> dict[str, bytes]:
+    """All files of a commit, path to content; `StoreError` beyond `max_bytes` in all. Links and submodules are left out."""
+    wanted: dict[str, str] = {}
+    total = 0
+    for entry in git.run("ls-tree", "-r", "-l", "-z", "--end-of-options", commit).split(b"\0"):
+        if not entry:
+            continue
+        head, _, path = entry.partition(b"\t")
+        mode, kind, blob, size = head.split()
+        if kind == b"blob" and mode != b"120000":
+            total += int(size)
+            wanted[path.decode("utf-8", "replace")] = blob.decode()
+    if total > max_bytes:
+        raise StoreError(f"The files of commit {commit[:10]} are {total} bytes; a harness has at most {max_bytes}.")
+    contents = git.objects(wanted.values())
+    return {path: contents[blob] for path, blob in wanted.items() if blob in contents}

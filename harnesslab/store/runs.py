@@ -1,0 +1,341 @@
+"""`RunStore`: what was measured. SQLite in WAL mode, one transaction an episode."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harnesslab.errors import StoreError
+from harnesslab.store import spill
+from harnesslab.store.codec import pack, to_json, unpack
+from harnesslab.store.core import PRIVATE
+from harnesslab.store.database import connect, explain
+from harnesslab.store.refs import new_id
+
+_DEFAULTS: dict[str, Any] = {
+    "task_id": "", "family": "", "repeat": 0, "seed": 0, "solved": False, "reward": None, "progress": None, "steps": 0,
+    "invalid": 0, "prompt_tokens": 0, "completion_tokens": 0, "seconds": None, "status": "done", "owner": "", "label": "",
+    "fired": {}, "extra": {},
+}  # fmt: skip
+EPISODE_FIELDS = tuple(_DEFAULTS)
+"""The columns of an episode, beside `id` and `run_id`."""
+
+_JSON_FIELDS = ("fired", "extra")
+_TEXT_FIELDS = ("task_id", "family", "status", "owner", "label")
+_INSERT = f"INSERT OR REPLACE INTO episodes (run_id, {', '.join(EPISODE_FIELDS)}) VALUES ({', '.join('?' * (len(EPISODE_FIELDS) + 1))})"
+_SELECT = f"SELECT id, run_id, {', '.join(EPISODE_FIELDS)} FROM episodes WHERE run_id = ? ORDER BY id"
+_RUN_FIELDS = (
+    "id",
+    "commit",
+    "identity",
+    "identity_hash",
+    "split",
+    "purpose",
+    "backbone",
+    "created",
+    "finished",
+    "status",
+    "meta",
+)
+_SELECT_RUN = f"SELECT {', '.join(chr(34) + name + chr(34) for name in _RUN_FIELDS)} FROM runs"
+
+
+def identity_hash(identity: Mapping[str, Any]) -> str:
+    """A short fingerprint of a measurement's identity; equal exactly when the JSON is equal, whatever its order."""
+    text = json.dumps(json.loads(to_json(identity)), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+class RunStore:
+    """The records of one lab, in `.harnesslab/lab.db`. Safe to use from several threads and processes."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.path = folder / "lab.db"
+        self._guard = threading.RLock()
+        self._db, self.read_only = connect(self.path)
+        self._unsaved: list[tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = []
+        self._spilled = (folder / "spill").is_dir()
+
+    @classmethod
+    def open(cls, lab: Path | str) -> RunStore:
+        """Open (or start) the records of the lab in folder `lab`, and take in episodes that were spilled to files."""
+        store = cls(Path(lab).expanduser().resolve() / PRIVATE)
+        if not store.read_only:
+            with contextlib.suppress(StoreError):  # a full disk must not keep anybody from reading
+                store.flush()
+        return store
+
+    def close(self) -> None:
+        """Save what is still in memory, and close the database."""
+        with self._guard:
+            if self._unsaved and not self.read_only:
+                self.flush()
+            self._db.close()
+
+    # -- runs ------------------------------------------------------------------------------------
+
+    def begin_run(
+        self,
+        commit: str,
+        identity: Mapping[str, Any],
+        *,
+        split: str,
+        purpose: str = "measure",
+        backbone: str = "",
+        meta: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Start a run and return its id; its status is 'running' until `finish_run`."""
+        run_id = new_id()
+        row = (run_id, commit, to_json(identity), identity_hash(identity), split, purpose, backbone, time.time())
+        with self._writing() as db:
+            db.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, 'running', ?)",
+                (*row, to_json(dict(meta or {}))),
+            )
+        return run_id
+
+    def finish_run(self, run_id: str, status: str = "done", meta: Mapping[str, Any] | None = None) -> None:
+        """End a run; `meta` is merged into what it has."""
+        self.flush()
+        with self._writing() as db:
+            row = db.execute("SELECT meta FROM runs WHERE id = ?", (run_id,)).fetchone()
+            if row is None:
+                raise StoreError(f"There is no run {run_id} in {self.path}.")
+            merged = to_json({**json.loads(row[0]), **(meta or {})})
+            db.execute(
+                "UPDATE runs SET status = ?, finished = ?, meta = ? WHERE id = ?", (status, time.time(), merged, run_id)
+            )
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        """One run as a dict (id, commit, identity, identity_hash, split, purpose, backbone, created, finished, status, meta)."""
+        rows = self._read(f"{_SELECT_RUN} WHERE id = ?", (run_id,))
+        if not rows:
+            raise StoreError(f"There is no run {run_id} in {self.path}.")
+        return _run(rows[0])
+
+    def runs(self, *, offset: int = 0, limit: int = 50, **equal: str) -> list[dict[str, Any]]:
+        """Runs, newest first; keyword arguments (commit, identity_hash, split, purpose, backbone, status) must match."""
+        unknown = equal.keys() - set(_RUN_FIELDS)
+        if unknown:
+            raise StoreError(f"Runs cannot be chosen by {sorted(unknown)[0]!r}.")
+        tests = " AND ".join(f'"{name}" = ?' for name in equal)
+        sql = f"{_SELECT_RUN} {'WHERE ' + tests if tests else ''} ORDER BY created DESC, id DESC LIMIT ? OFFSET ?"
+        return [_run(row) for row in self._read(sql, (*equal.values(), limit, offset))]
+
+    def find_run(self, commit: str, identity_hash: str, **equal: str) -> dict[str, Any] | None:
+        """The newest run of this commit with this measurement identity, to show or to resume; None if there is none."""
+        found = self.runs(limit=1, commit=commit, identity_hash=identity_hash, **equal)
+        return found[0] if found else None
+
+    # -- episodes --------------------------------------------------------------------------------
+
+    def add_episode(self, run_id: str, summary: Mapping[str, Any], trace: Sequence[Mapping[str, Any]]) -> int | None:
+        """Store a finished episode and its trace; returns its id. It survives a kill of the process from then on.
+
+        `summary` has keys of `EPISODE_FIELDS`; others are kept under `extra`. The same task, repeat and seed
+        in the same run replaces the earlier episode. Where the database refuses (full, locked, read-only) the
+        episode goes to `.harnesslab/spill/` and None is returned; where that fails too it stays in memory for
+        the next `flush` and `StoreError` is raised.
+        """
+        try:
+            episode_id = self._insert(run_id, summary, trace)
+        except sqlite3.Error as error:
+            try:
+                spill.write(self.folder / "spill", run_id, summary, trace)
+            except OSError:
+                self._unsaved.append((run_id, summary, trace))
+                raise explain(error, self.path) from None
+            self._spilled = True
+            return None
+        if self._spilled or self._unsaved:
+            with contextlib.suppress(StoreError):
+                self.flush()
+        return episode_id
+
+    def flush(self) -> int:
+        """Bring spilled and unsaved episodes into the database; returns how many came in."""
+        with self._guard:
+            count = 0
+            try:
+                while self._unsaved:
+                    self._insert(*self._unsaved[0])
+                    self._unsaved.pop(0)
+                    count += 1
+                if self._spilled:
+                    for path, run_id, summary, trace in spill.read_all(self.folder / "spill"):
+                        self._insert(run_id, summary, trace)
+                        path.unlink(missing_ok=True)
+                        count += 1
+                    self._spilled = False
+            except sqlite3.Error as error:
+                raise explain(error, self.path) from None
+            except OSError:
+                pass  # imported but not deleted: importing it again replaces it by itself
+            return count
+
+    def episodes(self, run_id: str) -> list[dict[str, Any]]:
+        """The episodes of a run in the order of their writing, without traces."""
+        columns = self.episode_columns(run_id)
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def episode_columns(self, run_id: str) -> dict[str, list[Any]]:
+        """The same as columns, ready for `pandas.DataFrame`."""
+        names = ("id", "run_id", *EPISODE_FIELDS)
+        rows = self._read(_SELECT, (run_id,))
+        columns: dict[str, list[Any]] = {
+            name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=False)
+        }
+        if not columns:
+            return {name: [] for name in names}
+        columns["solved"] = [bool(value) for value in columns["solved"]]
+        for name in _JSON_FIELDS:
+            columns[name] = [json.loads(text) if text != "{}" else {} for text in columns[name]]
+        return columns
+
+    def done(self, run_id: str) -> set[tuple[str, int, int]]:
+        """(task_id, repeat, seed) of the episodes that a run has already; what is not there is still to do."""
+        return set(self._read("SELECT task_id, repeat, seed FROM episodes WHERE run_id = ?", (run_id,)))
+
+    def trace(self, episode_id: int) -> list[dict[str, Any]]:
+        """The steps of one episode."""
+        rows = self._read("SELECT data FROM traces WHERE episode_id = ?", (episode_id,))
+        if not rows:
+            raise StoreError(f"There is no episode {episode_id} in {self.path}.")
+        return unpack(rows[0][0])
+
+    def _insert(self, run_id: str, summary: Mapping[str, Any], trace: Sequence[Mapping[str, Any]]) -> int:
+        row, data = _episode_row(summary), pack(trace)
+        with self._guard, _transaction(self._db):
+            self._db.execute(
+                "DELETE FROM traces WHERE episode_id IN (SELECT id FROM episodes WHERE run_id=? AND task_id=? AND repeat=? AND seed=?)",
+                (run_id, row[0], row[2], row[3]),
+            )
+            episode_id = self._db.execute(_INSERT, (run_id, *row)).lastrowid
+            self._db.execute("INSERT INTO traces VALUES (?, ?)", (episode_id, data))
+        assert episode_id is not None
+        return episode_id
+
+    # -- events, journal, progress ---------------------------------------------------------------
+
+    def add_event(self, kind: str, data: Mapping[str, Any]) -> int:
+        """Record that something happened (a sealed split opened, a decision); returns its number."""
+        with self._writing() as db:
+            number = db.execute(
+                "INSERT INTO events (at, kind, data) VALUES (?, ?, ?)", (time.time(), kind, to_json(data))
+            ).lastrowid
+        assert number is not None
+        return number
+
+    def events(self, kind: str | None = None, *, offset: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+        """Events, newest first: dicts of id, at (seconds since 1970), kind, data."""
+        where, values = ("WHERE kind = ?", (kind,)) if kind else ("", ())
+        rows = self._read(
+            f"SELECT id, at, kind, data FROM events {where} ORDER BY id DESC LIMIT ? OFFSET ?", (*values, limit, offset)
+        )
+        return [{"id": row[0], "at": row[1], "kind": row[2], "data": json.loads(row[3])} for row in rows]
+
+    def journal_put(self, epoch: int, key: str, value: Any) -> None:
+        """Note how far an epoch has come; the same key replaces its earlier value. `value` is any JSON value."""
+        with self._writing() as db:
+            db.execute("INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?)", (epoch, key, to_json(value), time.time()))
+
+    def journal_get(self, epoch: int, key: str, default: Any = None) -> Any:
+        """What `journal_put` noted, or `default`."""
+        rows = self._read("SELECT value FROM journal WHERE epoch = ? AND key = ?", (epoch, key))
+        return json.loads(rows[0][0]) if rows else default
+
+    def journal(self, epoch: int) -> dict[str, Any]:
+        """Everything noted of an epoch."""
+        return {
+            key: json.loads(value)
+            for key, value in self._read("SELECT key, value FROM journal WHERE epoch = ?", (epoch,))
+        }
+
+    def last_epoch(self) -> int | None:
+        """The highest epoch with a note; None before the first."""
+        return self._read("SELECT max(epoch) FROM journal", ())[0][0]  # type: ignore[no-any-return]
+
+    def set_progress(
+        self, key: str, what: str, done: int, total: int | None, meta: Mapping[str, Any] | None = None
+    ) -> None:
+        """Say what is being measured and how far it is, for whoever watches from outside."""
+        with self._writing() as db:
+            row = (key, what, done, total, time.time(), to_json(dict(meta or {})))
+            db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def clear_progress(self, key: str) -> None:
+        """The work is over; forget its progress."""
+        with self._writing() as db:
+            db.execute("DELETE FROM progress WHERE id = ?", (key,))
+
+    def progress(self) -> list[dict[str, Any]]:
+        """What is going on: dicts of key, what, done, total, updated (seconds since 1970), meta; latest first."""
+        rows = self._read("SELECT id, what, done, total, updated, meta FROM progress ORDER BY updated DESC", ())
+        names = ("key", "what", "done", "total", "updated")
+        return [{**dict(zip(names, row[:5], strict=True)), "meta": json.loads(row[5])} for row in rows]
+
+    # -- below -----------------------------------------------------------------------------------
+
+    def _read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        try:
+            with self._guard:
+                return self._db.execute(sql, values).fetchall()
+        except (sqlite3.Error, OverflowError) as error:
+            raise explain(error, self.path) from None
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._guard, _transaction(self._db):
+                yield self._db
+        except (sqlite3.Error, OverflowError) as error:
+            raise explain(error, self.path) from None
+
+
+@contextlib.contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                db.execute("ROLLBACK")
+        raise
+
+
+def _episode_row(summary: Mapping[str, Any]) -> list[Any]:
+    values = {**_DEFAULTS, **summary}
+    others = {key: value for key, value in summary.items() if key not in _DEFAULTS}
+    if others:
+        values["extra"] = {**values["extra"], **others}
+    for name in _JSON_FIELDS:
+        values[name] = to_json(values[name])
+    for name in _TEXT_FIELDS:
+        values[name] = str(values[name] or "").encode("utf-8", "replace").decode("utf-8")
+    for name in ("repeat", "seed", "steps", "invalid", "prompt_tokens", "completion_tokens"):
+        number = int(values[name] or 0)
+        if abs(number) >= 2**63:
+            raise StoreError(f"An episode's {name} must fit 64 bits; {number} does not.")
+        values[name] = number
+    for name in ("reward", "progress", "seconds"):
+        number = math.nan if values[name] is None else float(values[name])
+        values[name] = number if math.isfinite(number) else None
+    values["solved"] = int(bool(values["solved"]))
+    return [values[name] for name in EPISODE_FIELDS]
+
+
+def _run(row: tuple[Any, ...]) -> dict[str, Any]:
+    run = dict(zip(_RUN_FIELDS, row, strict=True))
+    run["identity"], run["meta"] = json.loads(run["identity"]), json.loads(run["meta"])
+    return run
