@@ -1,7 +1,23 @@
 """Frozen LLMs: any OpenAI-compatible endpoint, embedded local models, record and replay, the meter."""
 
+from harnesslab.llm.cached import Cached
 from harnesslab.llm.client import LLM
+from harnesslab.llm.meter import Meter, Price
+from harnesslab.llm.models import get_model, list_models
 from harnesslab.llm.record import Recording
+from harnesslab.llm.transport import Connection
 from harnesslab.llm.types import Backbone, Completion, Request
 
-__all__ = ["LLM", "Backbone", "Completion", "Recording", "Request"]
+__all__ = [
+    "LLM",
+    "Backbone",
+    "Cached",
+    "Completion",
+    "Connection",
+    "Meter",
+    "Price",
+    "Recording",
+    "Request",
+    "get_model",
+    "list_models",
+]

@@ -18,7 +18,7 @@ class ChatBackbone(ABC):
     """A frozen model behind a chat endpoint, in this process or elsewhere.
 
     Subclasses say how one body is answered (:meth:`_ask`), what they are (:attr:`spec`,
-    :meth:`_live_identity`) and how choices are enforced (:meth:`_constrain`).
+    :meth:`live_identity`) and how choices are enforced (:meth:`_constrain`).
     """
 
     def __init__(self, model: str, sampling: Sampling, recording: Recording | None, quirk: Quirk = PLAIN):
@@ -34,7 +34,7 @@ class ChatBackbone(ABC):
         """What was asked for, known without the model or a server: plain JSON. Recordings are matched by it."""
 
     @abstractmethod
-    def _live_identity(self) -> dict[str, Any]:
+    def live_identity(self) -> dict[str, Any]:
         """``spec`` and what the live model or server adds to it."""
 
     @abstractmethod
@@ -52,7 +52,7 @@ class ChatBackbone(ABC):
         Under a recording it is the recorded one, so that a replay needs neither the model nor its server.
         """
         recorded = self._recorded_identity()
-        return recorded if recorded is not None else self._live_identity()
+        return recorded if recorded is not None else self.live_identity()
 
     def _recorded_identity(self) -> dict[str, Any] | None:
         return self._recording.identity(self.spec) if self._recording is not None else None

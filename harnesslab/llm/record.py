@@ -41,7 +41,7 @@ class Identified(Protocol):
     @property
     def spec(self) -> dict[str, Any]: ...
 
-    def _live_identity(self) -> dict[str, Any]: ...
+    def live_identity(self) -> dict[str, Any]: ...
 
 
 class Recording:
@@ -137,7 +137,7 @@ class Recording:
         spec = digest(backbone.spec)
         if spec in self._admitted:
             return
-        identity = backbone._live_identity()
+        identity = backbone.live_identity()
         with self._lock:
             self._admitted.add(spec)
             known = self._identities.get(spec)

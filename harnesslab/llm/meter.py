@@ -1,0 +1,252 @@
+"""One meter for every call, the agent's and the proposer's: calls, tokens, seconds, money; a preview; a hard stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+from harnesslab.errors import BudgetExceeded
+from harnesslab.llm.types import Backbone, Completion, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Money for a million tokens, in whatever currency the table is kept."""
+
+    prompt: float
+    completion: float
+
+    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """Money for so many tokens."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was used. ``calls`` were live; replayed replies count in ``cached`` only and cost nothing.
+
+    ``seconds`` are those of the single calls, added up; calls at the same time count each. ``unpriced`` calls went to
+    a model that the price table does not have (a local GGUF costs nothing and needs no price).
+    """
+
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    money: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        mine, theirs = asdict(self), asdict(other)
+        return Usage(**{name: mine[name] + theirs[name] for name in mine})
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Hard limits on live calls, for all roles together; None means none."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    money: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a number of calls will take. ``affordable``: how many of them the budget still allows.
+
+    ``measured`` is false when nothing was metered yet and the estimate stands on the given tokens alone.
+    """
+
+    calls: int
+    tokens: float
+    seconds: float
+    money: float
+    affordable: int
+    measured: bool
+
+    def __str__(self) -> str:
+        text = f"{self.calls} calls: about {self.tokens:,.0f} tokens, {self.seconds:,.0f} s, {self.money:.2f} money"
+        return text if self.affordable >= self.calls else f"{text}; the budget allows {self.affordable} of them"
+
+
+class Meter:
+    """Counts every call of a lab. Safe to use from several threads and loops.
+
+    ``prices`` maps a model's name to its Price; the longest name that the served model's name starts with counts.
+    """
+
+    def __init__(
+        self,
+        prices: Mapping[str, Price] | None = None,
+        *,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+        max_seconds: float | None = None,
+        max_money: float | None = None,
+    ):
+        self.prices = dict(prices or {})
+        self.budget = Budget(max_calls, max_tokens, max_seconds, max_money)
+        self._lock = threading.Lock()
+        self._used: dict[str, Usage] = {}
+        self._in_flight = 0
+
+    def usage(self, role: str | None = None) -> Usage:
+        """What a role (``agent``, ``proposer``) has used; without ``role`` all of them together."""
+        with self._lock:
+            if role is not None:
+                return self._used.get(role, Usage())
+            return sum(self._used.values(), Usage())
+
+    def begin(self) -> None:
+        """Take one call out of the budget until :meth:`end`; raises BudgetExceeded where there is none left."""
+        with self._lock:
+            self._check()
+            self._in_flight += 1
+
+    def end(self, completion: Completion | None, role: str) -> None:
+        """The call that :meth:`begin` let go has ended, with a reply or without."""
+        used = self._usage_of(completion) if completion is not None else Usage()
+        with self._lock:
+            self._in_flight -= 1
+            self._used[role] = self._used.get(role, Usage()) + used
+
+    def count(self, completion: Completion, role: str = "agent") -> None:
+        """Add one reply. Never raises: what was paid for is kept; :meth:`check` stands before the next call."""
+        used = self._usage_of(completion)
+        with self._lock:
+            self._used[role] = self._used.get(role, Usage()) + used
+
+    def spend(self, completion: Completion, role: str = "agent") -> None:
+        """Add one reply that came past :meth:`wrap`; then raise BudgetExceeded where a limit was overstepped by it."""
+        self.count(completion, role)
+        with self._lock:
+            self._check(reached=False)
+
+    def _usage_of(self, completion: Completion) -> Usage:
+        if completion.cached:
+            return Usage(cached=1)
+        price = self._price(completion.model)
+        tokens = (completion.prompt_tokens, completion.completion_tokens)
+        money = price.of(*tokens) if price else 0.0
+        return Usage(1, 0, *tokens, completion.seconds, money, int(price is None and sum(tokens) > 0))
+
+    def check(self) -> None:
+        """Raise BudgetExceeded where a limit is reached, calls in flight included."""
+        with self._lock:
+            self._check()
+
+    def _check(self, *, reached: bool = True) -> None:
+        """``reached``: at the limit is already too much, because another call is about to be made."""
+        used = sum(self._used.values(), Usage(calls=self._in_flight))
+        if used.unpriced and self.budget.money is not None:
+            raise BudgetExceeded(
+                f"a limit on money is set, but {used.unpriced} calls went to a model without a price; "
+                "nothing more is asked. Set meter.prices[model] = Price(prompt, completion)."
+            )
+        for name in ("calls", "tokens", "seconds", "money"):
+            limit, spent = getattr(self.budget, name), getattr(used, name)
+            if limit is not None and (spent > limit or (reached and spent == limit)):
+                raise BudgetExceeded(
+                    f"the budget of {limit:g} {name} is used up ({spent:g} spent); nothing more is asked. "
+                    "Raise meter.budget and resume; finished episodes are kept."
+                )
+
+    def preview(
+        self, calls: int, *, prompt_tokens: float | None = None, completion_tokens: float | None = None
+    ) -> Preview:
+        """What ``calls`` more calls will take, by the averages so far or by the tokens a call given here."""
+        used = self.usage()
+        past = max(used.calls, 1)
+        prompt = used.prompt_tokens / past if prompt_tokens is None else prompt_tokens
+        completion = used.completion_tokens / past if completion_tokens is None else completion_tokens
+        money = used.money / past
+        if prompt_tokens is not None or completion_tokens is not None:
+            # Only the dearest price is sure not to promise too much before a model has answered.
+            money = max((price.of(prompt, completion) for price in self.prices.values()), default=0.0)
+        each = {"calls": 1.0, "tokens": prompt + completion, "seconds": used.seconds / past, "money": money}
+        left = [
+            (limit - getattr(used, name)) / cost
+            for name, cost in each.items()
+            if (limit := getattr(self.budget, name)) is not None and cost > 0
+        ]
+        affordable = max(0, int(min([calls, *left])))
+        return Preview(
+            calls, calls * each["tokens"], calls * each["seconds"], calls * money, affordable, used.calls > 0
+        )
+
+    def wrap(self, backbone: Backbone, role: str = "agent") -> Metered:
+        """``backbone``, metered under ``role`` and stopped by the budget."""
+        return Metered(backbone, self, role)
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """Usage by role, plain JSON; :meth:`restore` takes it back."""
+        with self._lock:
+            return {role: asdict(used) for role, used in self._used.items()}
+
+    def restore(self, stored: Mapping[str, Mapping[str, Any]]) -> None:
+        """Go on from what :meth:`as_dict` gave, so that a budget holds across a restart."""
+        with self._lock:
+            self._used = {role: Usage(**used) for role, used in stored.items()}
+
+    def _price(self, model: str) -> Price | None:
+        if model.endswith(".gguf"):
+            return Price(0.0, 0.0)
+        names = [name for name in self.prices if model.startswith(name)]
+        return self.prices[max(names, key=len)] if names else None
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        with self._lock:
+            used = [*self._used.items(), ("all", sum(self._used.values(), Usage()))]
+        return [
+            (role, f"{u.calls}", f"{u.cached}", f"{u.prompt_tokens}", f"{u.completion_tokens}", f"{u.seconds:.1f}",
+             f"{u.money:.4f}")
+            for role, u in used
+        ]  # fmt: skip
+
+    def __repr__(self) -> str:
+        return "\n".join("  ".join(f"{cell:>10}" for cell in row) for row in (_HEAD, *self._rows()))
+
+    def _repr_html_(self) -> str:
+        rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows()]
+        head = "".join(f"<th>{cell}</th>" for cell in _HEAD)
+        return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+
+
+_HEAD = ("role", "calls", "cached", "prompt", "completion", "seconds", "money")
+
+
+class Metered:
+    """A backbone whose every call is counted, and which raises BudgetExceeded instead of going over the budget."""
+
+    def __init__(self, backbone: Backbone, meter: Meter, role: str):
+        self._backbone, self._meter, self._role = backbone, meter, role
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The backbone's own: metering changes no measurement."""
+        return self._backbone.identity
+
+    @property
+    def constrains(self) -> bool:
+        """As the backbone does."""
+        return self._backbone.constrains
+
+    async def complete(self, request: Request, *, repeat: int = 0) -> Completion:
+        """Check the budget, ask, count."""
+        self._meter.begin()
+        completion = None
+        try:
+            completion = await self._backbone.complete(request, repeat=repeat)
+            return completion
+        finally:
+            self._meter.end(completion, self._role)
