@@ -113,6 +113,7 @@ class Episode:
     def from_summary(cls, row: Mapping[str, Any], steps: list[Step] | None = None) -> Episode:
         """An episode from a stored row; ``steps`` stay empty unless given."""
         extra = row.get("extra") or {}
+        row = {**extra, **row}
         values = {name: row[name] for name in SUMMARY_FIELDS if row.get(name) is not None}
         return cls(
             **values,
@@ -139,7 +140,7 @@ class Run:
     ``episodes`` are in the order of the panel, repeats of a task beside each other.
     """
 
-    id: int
+    id: str
     commit: str
     split: str
     identity: Mapping[str, Any]

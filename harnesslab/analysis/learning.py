@@ -1,0 +1,33 @@
+"""``learning.md``: what was tried and what came of it, in words that a person (or an agent) can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harnesslab.store import Candidate
+
+HEADINGS = {"promoted": "Promoted", "rejected": "Rejected", "undecided": "Undecided", "pending": "Not judged yet"}
+
+
+def learning_text(name: str, candidates: Sequence[Candidate]) -> str:
+    """Markdown from the verdicts in git, newest first under each heading."""
+    lines = [
+        f"# What was learned in {_line(name)}",
+        "",
+        "Rewritten by harnesslab after each verdict; edits are lost.",
+        "",
+    ]
+    for state, heading in HEADINGS.items():
+        rows = [row for row in candidates if row.state == state]
+        if not rows:
+            continue
+        lines += [f"## {heading}", ""]
+        lines += [f"- {_line(row.subject)}" + (f": {_line(row.reason)}" if row.reason else "") for row in rows]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    """One line without markdown of its own: subjects and reasons may come from anybody."""
+    flat = " ".join(text.split())
+    return "".join("\\" + char if char in "\\`*_[]<>#|" else char for char in flat)

@@ -1,0 +1,71 @@
+"""HTML for results, all text escaped: what a Loss shows of itself and what panels build on."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+FLIPS = 40
+
+
+def verdict_html(verdict: Mapping[str, Any], *, title: str = "") -> str:
+    """A stored verdict as static HTML: decision, counts, flips task by task, metrics, cost."""
+    solved = verdict.get("solved") or {}
+    before, after = len(solved.get("baseline", ())), len(solved.get("candidate", ()))
+    by = verdict.get("criterion", "")
+    if verdict.get("decided_by") == "person":
+        by = f"{verdict.get('who', 'a person')}" + (", against the criterion" if verdict.get("override") else "")
+    value = verdict.get("value")
+    head = (
+        f"<p><b>{_text(title)}</b> {_text(verdict.get('decision'))}: {_text(verdict.get('why'))} "
+        f"(loss {'infinite' if value is None else f'{value:+.3g}'}, by {_text(by)})</p>"
+    )
+    if not verdict.get("tasks"):
+        return head + "<p>Nothing was measured.</p>"
+    counts = f"<p>Solved {before} → {after} of {verdict['tasks']} tasks played.</p>"
+    return head + counts + _flips(verdict) + _metrics(verdict) + _cost(verdict)
+
+
+def _flips(verdict: Mapping[str, Any]) -> str:
+    flips = list(verdict.get("flips", ()))
+    if not flips:
+        return "<p>No task changed its outcome.</p>"
+    rows = "".join(
+        f"<tr><td>{_text(flip['task'])}</td><td>{_outcome(flip['from'])} → {_outcome(flip['to'])}</td>"
+        f"<td>{'incidental: nothing new fired' if flip['incidental'] else ''}</td></tr>"
+        for flip in flips[:FLIPS]
+    )
+    more = f"<p>and {len(flips) - FLIPS} more</p>" if len(flips) > FLIPS else ""
+    return (
+        "<table><thead><tr><th scope='col'>task</th><th scope='col'>flip</th><th scope='col'>note</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>{more}"
+    )
+
+
+def _metrics(verdict: Mapping[str, Any]) -> str:
+    rows = "".join(
+        f"<tr><td>{_text(name)}</td><td>{pair[0]:.3g}</td><td>{pair[1]:.3g}</td></tr>"
+        for name, pair in (verdict.get("metrics") or {}).items()
+    )
+    head = "<tr><th scope='col'>mean of</th><th scope='col'>baseline</th><th scope='col'>candidate</th></tr>"
+    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>" if rows else ""
+
+
+def _cost(verdict: Mapping[str, Any]) -> str:
+    cost = verdict.get("cost") or {}
+    if not cost:
+        return ""
+    tokens = cost.get("prompt_tokens", 0) + cost.get("completion_tokens", 0)
+    return (
+        f"<p>Cost of the candidate: {cost.get('episodes', 0):.0f} episodes, {cost.get('calls', 0):.0f} calls, "
+        f"{tokens:.0f} tokens, {cost.get('seconds', 0):.1f} s.</p>"
+    )
+
+
+def _outcome(solved: bool) -> str:
+    return "solved" if solved else "failed"
+
+
+def _text(value: Any) -> str:
+    return html.escape("" if value is None else str(value))

@@ -1,0 +1,76 @@
+"""A small table that shows itself as text and as escaped HTML, and becomes a DataFrame on request."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CELL_LIMIT = 120
+ROW_LIMIT = 60
+
+
+class Table(Sequence[Mapping[str, Any]]):
+    """Rows of equal keys. Long cells and long tables are cut when shown, never in the data."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], *, title: str = "", columns: Sequence[str] | None = None):
+        self.rows = [dict(row) for row in rows]
+        self.title = title
+        self.columns = list(columns) if columns is not None else list(self.rows[0]) if self.rows else []
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self.rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame (extra ``lab``)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=self.columns or None)
+
+    def __repr__(self) -> str:
+        if not self.rows:
+            return f"{self.title}: nothing yet" if self.title else "nothing yet"
+        cells = [[_cell(row.get(column)) for column in self.columns] for row in self.rows[:ROW_LIMIT]]
+        widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(self.columns)]
+        lines = [self.title] if self.title else []
+        lines.append("  ".join(name.ljust(width) for name, width in zip(self.columns, widths, strict=True)).rstrip())
+        lines.append("  ".join("-" * width for width in widths))
+        lines += [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in cells
+        ]
+        return "\n".join(lines + self._rest())
+
+    def _repr_html_(self) -> str:
+        caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
+        if not self.rows:
+            return f"<p>{html.escape(self.title or 'Table')}: nothing yet</p>"
+        head = "".join(f"<th scope='col'>{html.escape(column)}</th>" for column in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(row.get(column)))}</td>" for column in self.columns) + "</tr>"
+            for row in self.rows[:ROW_LIMIT]
+        )
+        rest = "".join(f"<p>{html.escape(line)}</p>" for line in self._rest())
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+    def _rest(self) -> list[str]:
+        hidden = len(self.rows) - ROW_LIMIT
+        return [f"... and {hidden} more rows; .to_frame() has them all"] if hidden > 0 else []
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        text = ""
+    elif isinstance(value, float):
+        text = f"{value:.3g}"
+    else:
+        text = " ".join(str(value).split())
+    return text if len(text) <= CELL_LIMIT else text[: CELL_LIMIT - 1] + "…"

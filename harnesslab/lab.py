@@ -1,0 +1,215 @@
+"""The lab: a git repository that holds one harness, the record of its runs, and the environment it is for."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harnesslab.analysis.table import Table
+from harnesslab.errors import ConfigError, OrderError, StoreError
+from harnesslab.harness.files import read_folder
+from harnesslab.harness.load import Harness, load_harness
+from harnesslab.rollout.env import Environment
+from harnesslab.rollout.records import Episode, Run, Step
+from harnesslab.rollout.registry import load_environment
+from harnesslab.store import Candidate, HistoryEntry, LabRepo, RunStore
+
+SETTINGS = "lab.json"
+"""In ``.harnesslab``: which environment the lab is for. Not in git; ``Lab.open(path, env=...)`` writes it again."""
+
+
+class Lab:
+    """The user's handle. Open one with :meth:`Lab.open`."""
+
+    def __init__(self, repo: LabRepo, runs: RunStore, environment: Environment, *, trust: bool = False):
+        self.repo, self.runs, self.environment, self.trust = repo, runs, environment, trust
+        self._harnesses: dict[str, Harness] = {}
+
+    @classmethod
+    def open(cls, path: str | Path, env: str | Environment | None = None, *, trust: bool = False) -> Lab:
+        """Open the lab at ``path``; make it from the environment's starter harness where there is none.
+
+        ``env``: a name from ``harnesslab envs list``, or an environment object; may be left out for a lab that has been
+        opened with one before. ``trust``: run the Python interventions of this lab in this process.
+        Raises ConfigError when no environment is known, EnvironmentUnavailable, StoreError.
+        """
+        folder = Path(path).expanduser().resolve()
+        name = env if env is not None else _remembered(folder)
+        if name is None:
+            raise ConfigError(f"{folder} does not say which environment it is for: pass env='kitchen', for example")
+        environment = load_environment(name)
+        if (folder / ".git").exists():
+            repo = LabRepo.open(folder)
+        else:
+            repo = LabRepo.create(folder, read_folder(environment.starter()))
+        lab = cls(repo, RunStore.open(folder), environment, trust=trust)
+        if isinstance(env, str):
+            _remember(folder, env)
+        return lab
+
+    @property
+    def path(self) -> Path:
+        """The lab's folder."""
+        return self.repo.path
+
+    def harness(self, commit: str | None = None) -> Harness:
+        """The harness at a commit (default: the baseline), loaded and checked."""
+        commit = commit or self.repo.baseline()
+        if commit not in self._harnesses:
+            self._harnesses[commit] = load_harness(self.repo.files(commit), trust=self.trust)
+        return self._harnesses[commit]
+
+    # -- looking back ---------------------------------------------------------------------------------
+
+    def log(self, limit: int = 50) -> Table:
+        """The baseline branch, newest first: commit, when, what, solved counts, who decided."""
+        return Table([_log_row(entry) for entry in self.repo.history(limit=limit)], title="baseline")
+
+    def rejected(self, limit: int = 50, **filters: Any) -> Table:
+        """The rejected refs, newest first, each with the reason; filters as ``LabRepo.candidates`` takes them."""
+        page = self.repo.candidates(state="rejected", limit=limit, **filters)
+        return Table([_candidate_row(row) for row in page.rows], title=f"rejected ({page.total})")
+
+    def pending(self, limit: int = 50) -> Table:
+        """Candidates that wait for a verdict, or whose measurement could not tell."""
+        rows = [_candidate_row(row) for row in self.repo.candidates(state=("pending", "undecided"), limit=limit).rows]
+        return Table(rows, title=f"pending ({len(rows)})")
+
+    def openings(self) -> Table:
+        """Each opening of the sealed split: when, with which backbone and commit, by whom."""
+        rows = [
+            {"when": _when(event["at"]), "commit": event["data"]["commit"][:10],
+             "backbone": event["data"]["backbone"].get("model"), "who": event["data"]["who"]}
+            for event in self.runs.events("sealed")
+        ]  # fmt: skip
+        return Table(rows, title="openings of the sealed split")
+
+    # -- records --------------------------------------------------------------------------------------
+
+    def load_run(self, row: Mapping[str, Any], *, traces: bool = False) -> Run:
+        """A run from its row in the store. ``traces``: load the steps of each episode, too."""
+        run = Run(
+            id=row["id"],
+            commit=row["commit"],
+            split=row["split"],
+            identity=row["identity"],
+            purpose=row["purpose"],
+            backbone=row["backbone"],
+        )
+        for summary in self.runs.episodes(run.id):
+            episode = Episode.from_summary(summary)
+            run.episodes.append(self.load_steps(episode) if traces else episode)
+        return run
+
+    def run(self, run_id: str) -> Run:
+        """A stored run by its number, with all its steps. Raises StoreError when there is none."""
+        return self.load_run(self.runs.run(run_id), traces=True)
+
+    def load_steps(self, episode: Episode) -> Episode:
+        """The episode with its steps read from the store; does nothing where they are there already."""
+        if not episode.steps and episode.length:
+            if episode.id is None:
+                raise StoreError(f"the episode on {episode.task_id} was not stored, and its steps are gone")
+            episode.steps = [Step.from_json(step) for step in self.runs.trace(episode.id)]
+        return episode
+
+    def keep_episode(self, run: Run, episode: Episode) -> None:
+        """Store a finished episode at once."""
+        episode.id = self.runs.add_episode(run.id, episode.summary(), [step.to_json() for step in episode.steps])
+
+    # -- the working copy -----------------------------------------------------------------------------
+
+    def edits(self) -> dict[str, str | None]:
+        """Uncommitted changes in the lab's folder, as changes that a proposal can carry."""
+        return {path: None if data is None else _utf8(path, data) for path, data in self.repo.working_changes().items()}
+
+    @cached_property
+    def learning_path(self) -> Path:
+        """``learning.md``: the running diagnosis, rewritten after each verdict, kept out of the commits."""
+        return self.path / "learning.md"
+
+    def write_learning(self) -> None:
+        """Rewrite ``learning.md`` from the verdicts in git; a folder that cannot be written is no error here."""
+        from harnesslab.analysis.learning import learning_text
+
+        text = learning_text(self.path.name, self.repo.candidates(limit=200).rows)
+        with contextlib.suppress(OSError):
+            self.learning_path.write_text(text, encoding="utf-8")
+
+    def close(self) -> None:
+        """Give back the database and git processes."""
+        self.runs.close()
+        self.repo.close()
+
+    def __repr__(self) -> str:
+        return f"Lab({str(self.path)!r}, env={self.environment.name!r}, baseline={self.repo.baseline()[:10]})"
+
+
+def _log_row(entry: HistoryEntry) -> dict[str, Any]:
+    verdict = (entry.candidate.verdict if entry.candidate else None) or {}
+    return {
+        "commit": entry.commit[:10],
+        "when": _when(entry.created),
+        "what": entry.subject,
+        "solved": _solved(verdict),
+        "decided by": _decider(verdict),
+    }
+
+
+def _candidate_row(row: Candidate) -> dict[str, Any]:
+    verdict = row.verdict or {}
+    return {
+        "id": row.id,
+        "what": row.subject,
+        "layer": row.layer,
+        "solved": _solved(verdict),
+        "reason": row.reason,
+        "decided by": _decider(verdict),
+        "when": _when(row.decided_at or row.created),
+    }
+
+
+def _solved(verdict: Mapping[str, Any]) -> str:
+    solved = verdict.get("solved") or {}
+    if not verdict.get("tasks"):
+        return ""
+    return f"{len(solved.get('baseline', ()))} -> {len(solved.get('candidate', ()))} of {verdict['tasks']}"
+
+
+def _decider(verdict: Mapping[str, Any]) -> str:
+    if verdict.get("decided_by") == "person":
+        return str(verdict.get("who", "a person")) + (" (override)" if verdict.get("override") else "")
+    return str(verdict.get("criterion", ""))
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _remembered(folder: Path) -> str | None:
+    settings = folder / ".harnesslab" / SETTINGS
+    try:
+        return str(json.loads(settings.read_text(encoding="utf-8"))["environment"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{settings} is damaged ({error}): delete it and pass env=...") from error
+
+
+def _remember(folder: Path, name: str) -> None:
+    settings = folder / ".harnesslab" / SETTINGS
+    text = json.dumps({"environment": name})
+    if not settings.exists() or settings.read_text(encoding="utf-8") != text:
+        settings.write_text(text, encoding="utf-8")
+
+
+def _utf8(path: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise OrderError(f"{path} is not UTF-8 text: harness files must be") from error

@@ -1,0 +1,42 @@
+"""The identity of a measurement: two runs compare only when it is equal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harnesslab.llm.types import Backbone
+from harnesslab.rollout.env import Environment, Task
+
+
+def measurement_identity(
+    environment: Environment, tasks: Sequence[Task], backbone: Backbone, *, budget: int, repeats: int, seed: int
+) -> dict[str, Any]:
+    """Environment and version, panel, backbone with its sampling, action budget; plain JSON.
+
+    The panel is hashed by task id, seed and options, in order.
+    """
+    panel = [[task.id, task.seed, dict(task.options)] for task in tasks]
+    return {
+        "environment": environment.name,
+        "version": environment.version,
+        "panel": digest(panel),
+        "tasks": len(tasks),
+        "repeats": repeats,
+        "backbone": backbone.identity,
+        "budget": budget,
+        "seed": seed,
+    }
+
+
+def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[str]:
+    """The keys in which two identities differ, for the error that refuses to compare them."""
+    return sorted(key for key in {*left, *right} if left.get(key) != right.get(key))
+
+
+def digest(value: Any) -> str:
+    """A short stable hash of a JSON value."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

@@ -1,0 +1,127 @@
+"""Plays many episodes: a few workers, each with its own environment, results handed out as they end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from harnesslab.errors import EnvironmentFault
+from harnesslab.harness.pipeline import Pipeline
+from harnesslab.llm.types import Backbone
+from harnesslab.rollout.env import Environment, Task, TextEnv
+from harnesslab.rollout.episode import Spend, play
+from harnesslab.rollout.records import Episode
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One episode to play. ``side`` says for whom (baseline, candidate, ...)."""
+
+    side: str
+    pipeline: Pipeline
+    task: Task
+    repeat: int = 0
+
+
+Sink = Callable[[Job, Episode], bool]
+"""Told of every finished episode, at once. Returns true to stop the rest: the verdict is settled."""
+
+
+class Runner:
+    """Plays jobs on one environment with one backbone."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        backbone: Backbone,
+        *,
+        budget: int | None = None,
+        workers: int | None = None,
+        seed: int = 0,
+        spend: Spend | None = None,
+    ):
+        """``budget``: steps an episode, by default the environment's own. ``workers``: episodes at once,
+        by default what the backbone asks for (a local model wants 1)."""
+        self.environment = environment
+        self.backbone = backbone
+        self.budget = environment.max_steps if budget is None else budget
+        self.workers = max(1, workers if workers is not None else int(getattr(backbone, "concurrency", 1)))
+        self.seed = seed
+        self._spend = spend
+
+    async def run(self, jobs: Iterable[Job], sink: Sink) -> None:
+        """Play the jobs in order, ``workers`` at a time.
+
+        Raises what the backbone or the sink raises; episodes handed to the sink before that are safe.
+        When cancelled, the episodes in flight are dropped and all environments closed.
+        """
+        queue = iter(jobs)
+        stop = asyncio.Event()
+        workers = [asyncio.create_task(self._work(queue, sink, stop)) for _ in range(self.workers)]
+        try:
+            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in done:
+                worker.result()
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _work(self, queue: Iterator[Job], sink: Sink, stop: asyncio.Event) -> None:
+        env: TextEnv | None = None
+        try:
+            for job in queue:
+                if stop.is_set():
+                    return
+                env, episode = await self._play(env, job)
+                if sink(job, episode):
+                    stop.set()
+                # One turn of the loop between episodes, so that a cancellation can arrive.
+                await asyncio.sleep(0)
+        finally:
+            if env is not None:
+                _close(env)
+
+    async def _play(self, env: TextEnv | None, job: Job) -> tuple[TextEnv | None, Episode]:
+        """Play one job; an environment that broke is not used again."""
+        try:
+            env = env or self.environment.make()
+        except EnvironmentFault as fault:
+            return None, _unscorable(job, self.budget, str(fault))
+        episode = await play(
+            env,
+            job.task,
+            job.pipeline,
+            self.backbone,
+            budget=self.budget,
+            repeat=job.repeat,
+            seed=self.seed,
+            spend=self._spend,
+        )
+        if episode.status == "unscorable":
+            _close(env)
+            env = None
+        return env, episode
+
+
+def _unscorable(job: Job, budget: int, reason: str) -> Episode:
+    return Episode(
+        task_id=job.task.id,
+        family=job.task.family,
+        instruction="",
+        repeat=job.repeat,
+        seed=job.task.seed,
+        budget=budget,
+        status="unscorable",
+        owner="environment",
+        reason=reason,
+    )
+
+
+def _close(env: TextEnv) -> None:
+    """Close an instance; one that breaks while closing has nothing left to lose."""
+    try:
+        env.close()
+    except Exception:  # noqa: BLE001 - third-party code, and the episode's record is already safe
+        pass

@@ -1,0 +1,120 @@
+"""Settings of a training: as keyword, as mapping, or from ``config/train_harness.yaml``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harnesslab.errors import ConfigError
+
+if TYPE_CHECKING:
+    from harnesslab.lab import Lab
+    from harnesslab.llm.types import Backbone
+
+
+class Settings(BaseModel):
+    """How much is measured. All counts are tasks unless said otherwise; ``None`` means all of the split."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    search: int | None = Field(None, ge=1, description="tasks of the search split that are played for proposals")
+    gate: int | None = Field(None, ge=1, description="tasks of the gate split that decide")
+    sealed: int | None = Field(None, ge=1, description="tasks of the sealed split that an opening plays")
+    families: tuple[str, ...] | None = Field(None, description="only tasks of these families")
+    repeats: int = Field(1, ge=1, description="episodes a task")
+    budget: int | None = Field(None, ge=1, description="steps an episode; the environment's own by default")
+    workers: int | None = Field(None, ge=1, description="episodes at once; what the backbone asks for by default")
+    seed: int = Field(0, description="seed of sampled replies")
+    max_tokens: int | None = Field(
+        None, ge=1, description="hard limit of tokens for all calls of this trainer together"
+    )
+    max_money: float | None = Field(None, gt=0, description="hard limit in the unit of the price table")
+    progress: bool = Field(True, description="show progress bars")
+
+
+class LocalModel(BaseModel):
+    """An embedded model: the arguments of ``LLM.local``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    local: str
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class RemoteModel(BaseModel):
+    """A model behind an OpenAI-compatible URL: the arguments of ``LLM``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class TrainFile(BaseModel):
+    """The whole of a training's file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal[1] = 1
+    lab: str | None = None
+    env: str | None = None
+    llm: LocalModel | RemoteModel | None = None
+    settings: Settings = Settings()
+
+
+def read_config(path: str | Path) -> TrainFile:
+    """Read and check a training's file. Raises ConfigError, naming file and key."""
+    file = Path(path)
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
+    try:
+        return TrainFile.model_validate(data or {})
+    except ValidationError as error:
+        raise ConfigError(f"{file}: {explain(error)}") from error
+
+
+def make_settings(given: Settings | dict[str, Any] | None, base: Settings) -> Settings:
+    """The settings of the file, with those that were given in code put over them. Raises ConfigError."""
+    if isinstance(given, Settings):
+        return given
+    try:
+        return Settings.model_validate({**base.model_dump(exclude_unset=True), **(given or {})})
+    except ValidationError as error:
+        raise ConfigError(f"settings: {explain(error)}") from error
+
+
+def open_lab(config: TrainFile, base: Path) -> Lab:
+    """The lab that the file names, relative to the file's folder's parent (the project)."""
+    from harnesslab.lab import Lab
+
+    if config.lab is None:
+        raise ConfigError("no lab: pass lab=..., or name one in the configuration file")
+    return Lab.open(base / Path(config.lab).expanduser(), env=config.env)
+
+
+def open_llm(config: TrainFile) -> Backbone:
+    """The backbone that the file names."""
+    from harnesslab.llm.client import LLM
+
+    if config.llm is None:
+        raise ConfigError("no backbone: pass llm=..., or name one in the configuration file")
+    try:
+        if isinstance(config.llm, LocalModel):
+            return LLM.local(config.llm.local, **config.llm.options)
+        return LLM(config.llm.model, **config.llm.options)
+    except TypeError as error:
+        raise ConfigError(f"llm.options: {error}") from error
+
+
+def explain(error: ValidationError) -> str:
+    """The first thing that is wrong, as key and reason."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"]) or "the file"
+    return f"key '{key}': {first['msg']}"

@@ -1,0 +1,179 @@
+"""Criteria judge a candidate against the baseline on the same tasks. A loss below zero selects it.
+
+``StrictPareto`` follows harness-training (workofart/harness-training, MIT): no solved task may regress, and
+exact ties fall to secondary metrics, the i-th of which is worth plus or minus 2^-(i+1). ``PairedTest`` is the exact
+McNemar test for one repeat and a paired sign-flip permutation test over tasks for several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harnesslab.errors import UnmeasurableRun
+from harnesslab.rollout.metrics import METRICS
+from harnesslab.rollout.records import Episode
+from harnesslab.trainer.pairs import Pair
+
+SECONDARY = ("progress", "invalid", "steps", "tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a criterion says: the loss, why in one sentence, and the numbers behind it."""
+
+    value: float
+    why: str
+    undecided: bool = False
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Criterion(Protocol):
+    """Judges pairs of episodes. Deterministic: the same pairs give the same judgement."""
+
+    name: str
+
+    def judge(self, pairs: Sequence[Pair]) -> Judgement:
+        """The judgement on complete, scorable pairs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StrictPareto:
+    """No solved task may regress; more solved tasks win; an exact tie falls to the secondary metrics in order."""
+
+    metrics: tuple[str, ...] = SECONDARY
+    name: str = "StrictPareto"
+
+    def __post_init__(self) -> None:
+        _known(self.metrics)
+
+    def judge(self, pairs: Sequence[Pair]) -> Judgement:
+        """``inf`` on a regression, minus the gain in tasks, or the signed sum of the tie-breakers."""
+        lost = sorted({pair.task for pair in pairs if pair.before.solved and not pair.after.solved})
+        gain = sum(pair.after.solved - pair.before.solved for pair in pairs)
+        if lost:
+            return Judgement(math.inf, f"{_tasks(len(lost))} that the baseline solved {_was(len(lost))} lost")
+        if gain:
+            return Judgement(-float(gain), f"{_tasks(gain)} more solved, none lost")
+        return _tie(pairs, self.metrics)
+
+
+@dataclass(frozen=True, slots=True)
+class NetSolve:
+    """More solved tasks win, whatever was lost for them; ``margin`` is the least gain that selects."""
+
+    margin: int = 1
+    metrics: tuple[str, ...] = ()
+    name: str = "NetSolve"
+
+    def __post_init__(self) -> None:
+        _known(self.metrics)
+
+    def judge(self, pairs: Sequence[Pair]) -> Judgement:
+        """Minus the gain where it reaches the margin, the shortfall otherwise; ties fall to ``metrics`` if any."""
+        gained = sum(pair.after.solved and not pair.before.solved for pair in pairs)
+        lost = sum(pair.before.solved and not pair.after.solved for pair in pairs)
+        gain = gained - lost
+        statistics = {"gained": gained, "lost": lost}
+        if gain >= self.margin:
+            return Judgement(-float(gain), f"{gained} gained, {lost} lost", statistics=statistics)
+        if gain == 0 and self.metrics:
+            return _tie(pairs, self.metrics)
+        why = f"{gained} gained, {lost} lost: the net gain is below the margin of {self.margin}"
+        return Judgement(float(self.margin - gain), why, statistics=statistics)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """Selects what is better beyond chance: one-sided exact test at level ``alpha``.
+
+    A gain that chance could explain is *undecided*, not rejected: measure more tasks or repeats.
+    """
+
+    alpha: float = 0.05
+    name: str = "PairedTest"
+
+    def judge(self, pairs: Sequence[Pair]) -> Judgement:
+        """Exact McNemar on single repeats, sign-flip permutation over tasks on several."""
+        from harnesslab.analysis.statistics import paired_test
+
+        result = paired_test([(pair.task, pair.before.solved, pair.after.solved) for pair in pairs])
+        numbers = f"{result.gained} gained, {result.lost} lost, p = {result.p:.3g} ({result.method})"
+        statistics = {"gained": result.gained, "lost": result.lost, "p": result.p, "method": result.method}
+        gain = result.gained - result.lost
+        if gain <= 0:
+            return Judgement(float(-gain) if gain else 1.0, f"no gain: {numbers}", statistics=statistics)
+        if result.p < self.alpha:
+            return Judgement(-float(gain), f"better beyond chance: {numbers}", statistics=statistics)
+        why = f"chance could explain the gain: {numbers}; measure more tasks or repeats"
+        return Judgement(0.0, why, undecided=True, statistics=statistics)
+
+
+def judge_all(criterion: Criterion, pairs: Sequence[Pair]) -> Judgement:
+    """Judge the pairs, untrusted ones included.
+
+    Counts the unscorable episodes once as lost and once as solved. Raises UnmeasurableRun when the
+    decision differs, or when nothing was scorable at all.
+    """
+    unscorable = [pair for pair in pairs if not pair.scorable]
+    if not pairs or len(unscorable) == len(pairs):
+        raise UnmeasurableRun("no task was scorable on both sides: the environment or the backbone broke each time")
+    if not unscorable:
+        return criterion.judge(pairs)
+    worst = criterion.judge([pair.assume(before=True, after=False) for pair in pairs])
+    best = criterion.judge([pair.assume(before=False, after=True) for pair in pairs])
+    if (worst.value < 0, worst.undecided) != (best.value < 0, best.undecided):
+        names = ", ".join(sorted({pair.task for pair in unscorable})[:5])
+        raise UnmeasurableRun(
+            f"{len(unscorable)} of {len(pairs)} episodes are unscorable ({names}) and could turn the verdict; "
+            "measure them again with trainer.resume(), or leave those tasks out"
+        )
+    return criterion.judge([pair for pair in pairs if pair.scorable])
+
+
+def hopeless(criterion: Criterion, done: Sequence[Pair], left: Sequence[Episode]) -> bool:
+    """Whether no outcome of the episodes that are ``left`` of the baseline could still select the candidate.
+
+    Assumes the best for each: solved at once, without tokens. Only a sure rejection stops early; a promotion
+    is measured to the end, so that its record is whole.
+    """
+    if not any(pair.scorable for pair in done):
+        return False
+    best = [pair.assume(before=False, after=True) for pair in done]
+    judgement = criterion.judge([*best, *(Pair(episode, _perfect(episode)) for episode in left)])
+    return judgement.value >= 0 and not judgement.undecided
+
+
+def _perfect(episode: Episode) -> Episode:
+    return Episode(episode.task_id, episode.family, "", episode.repeat, solved=True, progress=1.0)
+
+
+def _tie(pairs: Sequence[Pair], names: Sequence[str]) -> Judgement:
+    value, said = 0.0, []
+    for place, name in enumerate(names):
+        metric = METRICS[name]
+        before = metric.mean([pair.before for pair in pairs])
+        after = metric.mean([pair.after for pair in pairs])
+        if math.isclose(before, after, rel_tol=1e-9, abs_tol=1e-12):
+            continue
+        better = (after - before) * metric.sign > 0
+        value += -(2.0 ** -(place + 1)) if better else 2.0 ** -(place + 1)
+        said.append(f"{name} {'better' if better else 'worse'} ({before:.3g} to {after:.3g})")
+    return Judgement(value, "as many solved; " + (", ".join(said) if said else "no difference in any metric"))
+
+
+def _known(names: Sequence[str]) -> None:
+    unknown = [name for name in names if name not in METRICS]
+    if unknown:
+        raise ValueError(f"unknown metric {unknown[0]!r}; known are {', '.join(METRICS)}")
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task" + ("" if count == 1 else "s")
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"

@@ -1,0 +1,70 @@
+"""A person's decision goes the same road as a criterion's: a verdict, ``backward``, ``step``."""
+
+from __future__ import annotations
+
+from harnesslab.errors import ConfigError, OrderError
+from harnesslab.lab import Lab
+from harnesslab.trainer.evaluate import make_candidate
+from harnesslab.trainer.loss import Loss
+from harnesslab.trainer.optimizer import Optimizer
+from harnesslab.trainer.parameter import Gradient, Parameter
+from harnesslab.trainer.proposal import Proposal
+from harnesslab.trainer.verdict import Choice, Verdict, now
+
+
+class Decider:
+    """Acts for a person."""
+
+    def __init__(self, lab: Lab, parameter: Parameter, optimizer: Optimizer):
+        self._lab, self._parameter, self._optimizer = lab, parameter, optimizer
+
+    def decide(self, what: Loss | Proposal, decision: Choice, reason: str, who: str) -> bool:
+        """Promote or reject; returns whether the baseline moved. Raises ConfigError without a reason."""
+        if not reason.strip():
+            raise ConfigError(f"a person's {decision} needs a reason: pass reason='...'")
+        if isinstance(what, Loss):
+            what.decide(decision, reason, who)
+            what.backward()
+        elif isinstance(what, Proposal):
+            waiting = self._parameter.grad
+            if waiting is not None:
+                raise OrderError(
+                    f"the verdict on candidate {waiting.candidate} still waits: call optimizer.step() first"
+                )
+            candidate = make_candidate(self._lab, what, "")
+            verdict = unmeasured(candidate.parent, candidate.commit, decision, reason.strip(), who)
+            self._parameter.grad = Gradient(candidate.id, verdict)
+        else:
+            raise ConfigError(f"accept and reject take a Loss or a Proposal, not {type(what).__name__}")
+        try:
+            return self._optimizer.step()
+        except BaseException:
+            # The verdict does not wait for a step that a person did not ask for by name.
+            self._parameter.grad = None
+            raise
+
+    def undo(self, candidate_id: str | None) -> None:
+        """Take a decision back; the last one unless a candidate is named."""
+        if candidate_id is None:
+            decided = self._lab.repo.candidates(state=("promoted", "rejected"), limit=200).rows
+            if not decided:
+                raise OrderError("nothing was decided yet, so there is nothing to undo")
+            candidate_id = max(decided, key=lambda row: row.decided_at or 0.0).id
+        self._lab.repo.undo(candidate_id)
+        self._lab.write_learning()
+
+
+def unmeasured(baseline: str, candidate: str, decision: Choice, reason: str, who: str) -> Verdict:
+    """The verdict of a person on a candidate that nobody measured."""
+    return Verdict(
+        criterion="none",
+        value=0.0,
+        decision=decision,
+        baseline=baseline,
+        candidate=candidate,
+        solved={"baseline": [], "candidate": []},
+        decided_by="person",
+        who=who,
+        when=now(),
+        why=reason,
+    )

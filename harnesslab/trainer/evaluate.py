@@ -1,0 +1,102 @@
+"""Turns a proposal into a candidate commit and measures it beside the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harnesslab.harness.load import load_harness
+from harnesslab.lab import Lab
+from harnesslab.rollout.metrics import METRICS
+from harnesslab.rollout.progress import Bar
+from harnesslab.rollout.records import Run
+from harnesslab.store import Candidate
+from harnesslab.trainer.criterion import Criterion, Judgement, judge_all
+from harnesslab.trainer.loss import Loss
+from harnesslab.trainer.measure import Measurer, Panel
+from harnesslab.trainer.pairs import Pair, flips, pair_up
+from harnesslab.trainer.parameter import Parameter
+from harnesslab.trainer.proposal import Proposal
+from harnesslab.trainer.verdict import Verdict, now
+
+
+def make_candidate(lab: Lab, proposal: Proposal, written_with: str) -> Candidate:
+    """Commit the proposal as a candidate, a direct child of the baseline; checked before it is written.
+
+    A candidate with the same content on the same baseline that waits already is used again. Raises
+    HarnessFileError for files that do not load, StoreError when nothing changes.
+    """
+    baseline = lab.repo.baseline()
+    load_harness(proposal.apply(lab.repo.files(baseline)), trust=lab.trust)
+    for waiting in lab.repo.candidates(state=("pending", "undecided"), limit=500).rows:
+        if waiting.parent == baseline and waiting.meta.get("content") == proposal.content:
+            return waiting
+    data = proposal.to_json()
+    meta = {key: value for key, value in data.items() if key != "changes"} | {"written_with": written_with}
+    subject = f"{proposal.name}: {' '.join(proposal.about.split())}"
+    return lab.repo.propose(proposal.changes, subject if len(subject) <= 100 else subject[:99] + "…", meta)
+
+
+async def evaluate(
+    measurer: Measurer, parameter: Parameter, proposal: Proposal, candidate: Candidate, panel: Panel, bar: Bar,
+    criterion: Criterion,
+) -> Loss:  # fmt: skip
+    """Measure the candidate beside its baseline on the panel and judge it.
+
+    Raises UnmeasurableRun when untrusted episodes could turn the verdict.
+    """
+    before, after, early = await measurer.compare(candidate.parent, candidate.commit, panel, bar, criterion)
+    pairs = pair_up(before, after)
+    judgement = judge_all(criterion, pairs)
+    new = changed_interventions(measurer.lab.repo.files(candidate.parent), measurer.lab.repo.files(candidate.commit))
+    verdict = _verdict(criterion, judgement, candidate, pairs, (before, after), early, new)
+    return Loss(parameter, candidate.id, verdict, proposal=proposal, baseline=before, measured=after)
+
+
+def changed_interventions(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> frozenset[str] | None:
+    """Names of interventions that were added, changed or removed; ``None`` when the base itself changed,
+    which concerns every step."""
+    paths = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+    if "harness.toml" in paths:
+        return None
+    return frozenset(path.rpartition(".")[0] for path in paths)
+
+
+def _verdict(
+    criterion: Criterion,
+    judgement: Judgement,
+    candidate: Candidate,
+    pairs: list[Pair],
+    runs: tuple[Run, Run],
+    early: bool,
+    new: frozenset[str] | None,
+) -> Verdict:
+    scorable = [pair for pair in pairs if pair.scorable]
+    sides = {"baseline": [pair.before for pair in scorable], "candidate": [pair.after for pair in scorable]}
+    fresh = runs[1].episodes
+    replies = [reply for episode in fresh for step in episode.steps for reply in step.replies]
+    return Verdict(
+        criterion=criterion.name,
+        value=judgement.value,
+        decision="undecided" if judgement.undecided else "promote" if judgement.value < 0 else "reject",
+        baseline=candidate.parent,
+        candidate=candidate.commit,
+        solved={side: sorted({e.task_id for e in episodes if e.solved}) for side, episodes in sides.items()},
+        flips=flips(scorable, new),
+        metrics={
+            name: (metric.mean(sides["baseline"]), metric.mean(sides["candidate"])) for name, metric in METRICS.items()
+        },
+        statistics=dict(judgement.statistics),
+        cost={
+            "episodes": len(fresh),
+            "calls": sum(episode.length for episode in fresh) if not replies else len(replies),
+            "prompt_tokens": sum(episode.prompt_tokens for episode in fresh),
+            "completion_tokens": sum(episode.completion_tokens for episode in fresh),
+            "seconds": round(sum(episode.seconds for episode in fresh), 3),
+        },
+        identity=runs[0].identity,
+        runs={"baseline": runs[0].id, "candidate": runs[1].id},
+        tasks=len(pairs),
+        settled_early=early,
+        when=now(),
+        why=judgement.why + (f"; stopped after {len(pairs)} of {len(runs[0])} episodes" if early else ""),
+    )

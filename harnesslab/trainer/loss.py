@@ -1,0 +1,77 @@
+"""The loss: a candidate beside its baseline, judged. ``float(loss) < 0`` selects the candidate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harnesslab.errors import OrderError
+from harnesslab.trainer.parameter import Gradient, Parameter
+from harnesslab.trainer.verdict import Choice, Verdict
+
+if TYPE_CHECKING:
+    from harnesslab.rollout.records import Run
+    from harnesslab.trainer.proposal import Proposal
+
+
+class Loss:
+    """What one evaluation found. Shows itself; ``backward()`` puts its verdict on the parameter."""
+
+    def __init__(
+        self,
+        parameter: Parameter,
+        candidate: str,
+        verdict: Verdict,
+        *,
+        proposal: Proposal,
+        baseline: Run,
+        measured: Run,
+        epoch: int | None = None,
+    ):
+        """``candidate`` is the id in the store; ``baseline`` and ``measured`` are the two runs."""
+        self.parameter, self.candidate, self.verdict = parameter, candidate, verdict
+        self.proposal, self.baseline, self.measured, self.epoch = proposal, baseline, measured, epoch
+
+    def __float__(self) -> float:
+        return self.verdict.value
+
+    def __lt__(self, other: float) -> bool:
+        return float(self) < float(other)
+
+    def __gt__(self, other: float) -> bool:
+        return float(self) > float(other)
+
+    def backward(self) -> None:
+        """Put the verdict on ``parameter.grad``, where ``optimizer.step()`` finds it.
+
+        Raises OrderError when another verdict already waits there.
+        """
+        waiting = self.parameter.grad
+        if waiting is not None and waiting.candidate != self.candidate:
+            raise OrderError(
+                f"the verdict on candidate {waiting.candidate} still waits: call optimizer.step() first, "
+                "or parameter.zero_grad() to leave it pending"
+            )
+        self.parameter.grad = Gradient(self.candidate, self.verdict)
+
+    def decide(self, decision: Choice, why: str, who: str) -> None:
+        """Let a person decide: the same measurement, recorded with name, time and reason.
+
+        Raises ValueError without a reason: a person's verdict is data.
+        """
+        if not why.strip():
+            raise ValueError(f"a person's {decision} needs a reason: pass reason='...'")
+        self.verdict = self.verdict.by_person(decision, who, why.strip())
+
+    def __repr__(self) -> str:
+        verdict = self.verdict
+        before, after = len(verdict.solved["baseline"]), len(verdict.solved["candidate"])
+        early = ", stopped early" if verdict.settled_early else ""
+        return (
+            f"Loss({self.verdict.value:+.3g}: {self.proposal.name} -> {verdict.decision}; "
+            f"solved {before} -> {after} of {verdict.tasks}{early}; {verdict.why})"
+        )
+
+    def _repr_html_(self) -> str:
+        from harnesslab.analysis.show import verdict_html
+
+        return verdict_html(self.verdict.to_json(), title=self.proposal.name)

@@ -1,0 +1,183 @@
+"""Measures harness commits: plays what is missing, keeps each episode the moment it ends.
+
+A run is found again by commit and measurement identity. What an interrupted kernel has already played is
+not played a second time; what was unscorable is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harnesslab.harness.pipeline import Pipeline
+from harnesslab.lab import Lab
+from harnesslab.llm.types import Backbone, Completion
+from harnesslab.rollout.env import Split, Task
+from harnesslab.rollout.identity import measurement_identity
+from harnesslab.rollout.progress import Bar
+from harnesslab.rollout.records import Episode, Run
+from harnesslab.rollout.runner import Job, Runner
+from harnesslab.store import identity_hash
+from harnesslab.trainer.criterion import Criterion, hopeless
+from harnesslab.trainer.pairs import pair_up
+
+PROGRESS = "measure"
+"""The key under which the sidebar finds what is being measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The tasks that are played, in order, and how often each."""
+
+    split: Split
+    tasks: tuple[Task, ...]
+    repeats: int = 1
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """(task id, repeat) of each episode, repeats of a task beside each other."""
+        return [(task.id, repeat) for task in self.tasks for repeat in range(self.repeats)]
+
+    def __len__(self) -> int:
+        return len(self.tasks) * self.repeats
+
+
+@dataclass(slots=True)
+class Measurer:
+    """Plays panels for one lab with one backbone."""
+
+    lab: Lab
+    backbone: Backbone
+    budget: int
+    workers: int | None = None
+    seed: int = 0
+    spend: Callable[[Completion], None] | None = None
+
+    def identity(self, panel: Panel) -> dict[str, Any]:
+        """The identity of a measurement on the panel; see :mod:`harnesslab.rollout.identity`."""
+        return measurement_identity(
+            self.lab.environment,
+            panel.tasks,
+            self.backbone,
+            budget=self.budget,
+            repeats=panel.repeats,
+            seed=self.seed,
+        )
+
+    def open_run(self, commit: str, panel: Panel, purpose: str, *, fresh: bool = False) -> Run:
+        """The stored run of this very measurement with what it holds already, or a new empty one."""
+        identity = self.identity(panel)
+        found = None if fresh else self.lab.runs.find_run(commit, identity_hash(identity), split=panel.split)
+        if found is not None:
+            return self.lab.load_run(found)
+        name = str(self.backbone.identity.get("model", ""))
+        run_id = self.lab.runs.begin_run(commit, identity, split=panel.split, purpose=purpose, backbone=name)
+        return Run(run_id, commit, panel.split, identity, purpose=purpose, backbone=name)
+
+    async def measure(
+        self, commit: str, panel: Panel, bar: Bar, *, purpose: str = "measure", fresh: bool = False
+    ) -> Run:
+        """Play the panel with the harness at ``commit``; returns the complete run."""
+        run = self.open_run(commit, panel, purpose, fresh=fresh)
+        await self._play({"baseline": run}, panel, bar, lambda: False)
+        return run
+
+    async def compare(
+        self, baseline: str, candidate: str, panel: Panel, bar: Bar, criterion: Criterion
+    ) -> tuple[Run, Run, bool]:
+        """Play both harnesses on the same tasks, interleaved; stop as soon as the candidate cannot win.
+
+        Returns both runs and whether the candidate was stopped early.
+        """
+        before = self.open_run(baseline, panel, "gate")
+        after = self.open_run(candidate, panel, "candidate")
+
+        def settled() -> bool:
+            played = {episode.key for episode in after.episodes}
+            left = [episode for episode in before.episodes if episode.key not in played]
+            whole = len(before.episodes) == len(panel)
+            return whole and bool(left) and hopeless(criterion, pair_up(before, after), left)
+
+        early = await self._play({"baseline": before, "candidate": after}, panel, bar, settled)
+        return before, after, early
+
+    async def _play(self, runs: dict[str, Run], panel: Panel, bar: Bar, settled: Callable[[], bool]) -> bool:
+        jobs = self._jobs(runs, panel)
+        bar.total, bar.done = len(panel) * len(runs), len(panel) * len(runs) - len(jobs)
+        bar.restart()
+        early = settled()
+        if jobs and not early:
+
+            def sink(job: Job, episode: Episode) -> bool:
+                nonlocal early
+                run = runs[job.side]
+                self.lab.keep_episode(run, episode)
+                run.episodes = [kept for kept in run.episodes if kept.key != episode.key] + [episode]
+                bar.advance(f"{job.side}: {run.solved} of {len(run.scorable)} solved")
+                self.lab.runs.set_progress(PROGRESS, bar.label, bar.done, bar.total, {"note": bar.note, "run": run.id})
+                early = early or settled()
+                return early
+
+            runner = Runner(
+                self.lab.environment,
+                self.backbone,
+                budget=self.budget,
+                workers=self.workers,
+                seed=self.seed,
+                spend=self.spend,
+            )
+            try:
+                await runner.run(jobs, sink)
+            finally:
+                self.lab.runs.clear_progress(PROGRESS)
+        order = {key: place for place, key in enumerate(panel.keys)}
+        for run in runs.values():
+            run.episodes.sort(key=lambda episode: order[episode.key])
+            complete = len(run.episodes) == len(panel)
+            self.lab.runs.finish_run(run.id, status="done" if complete else "stopped")
+        return early
+
+    def _jobs(self, runs: dict[str, Run], panel: Panel) -> list[Job]:
+        """What is still to play, task by task, the sides of one task beside each other."""
+        pipelines = {side: Pipeline(self.lab.harness(run.commit)) for side, run in runs.items()}
+        have = {side: {episode.key for episode in run.scorable} for side, run in runs.items()}
+        return [
+            Job(side, pipelines[side], task, repeat)
+            for task in panel.tasks
+            for repeat in range(panel.repeats)
+            for side in runs
+            if (task.id, repeat) not in have[side]
+        ]
+
+
+def choose_panel(
+    tasks: Sequence[Task],
+    split: Split,
+    *,
+    limit: int | None = None,
+    families: Sequence[str] | None = None,
+    repeats: int = 1,
+) -> Panel:
+    """A panel of the first ``limit`` tasks, spread evenly over the families in turn, so that each is there.
+
+    Raises ValueError for an unknown family or an empty panel.
+    """
+    known = sorted({task.family for task in tasks})
+    unknown = sorted(set(families or ()) - set(known))
+    if unknown:
+        raise ValueError(f"the {split} split has no family {unknown[0]!r}; it has {', '.join(known)}")
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        if families is None or task.family in families:
+            groups.setdefault(task.family, []).append(task)
+    dealt = [task for row in _rounds(list(groups.values())) for task in row]
+    chosen = tuple(dealt if limit is None else dealt[:limit])
+    if not chosen:
+        raise ValueError(f"the {split} split has no task to play")
+    return Panel(split, chosen, repeats)
+
+
+def _rounds(groups: list[list[Task]]) -> list[list[Task]]:
+    longest = max((len(group) for group in groups), default=0)
+    return [[group[place] for group in groups if place < len(group)] for place in range(longest)]

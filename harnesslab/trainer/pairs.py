@@ -1,0 +1,57 @@
+"""Pairs of episodes, baseline and candidate, on the same task and repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from harnesslab.rollout.records import Episode
+from harnesslab.trainer.verdict import Flip
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The same task and repeat, before and after the change."""
+
+    before: Episode
+    after: Episode
+
+    @property
+    def task(self) -> str:
+        """The task's id."""
+        return self.before.task_id
+
+    @property
+    def scorable(self) -> bool:
+        """Whether both sides say something about their harness."""
+        return self.before.status == "finished" and self.after.status == "finished"
+
+    def assume(self, *, before: bool, after: bool) -> Pair:
+        """The pair with outcomes assumed for whichever side is unscorable."""
+        return Pair(_assume(self.before, before), _assume(self.after, after))
+
+
+def pair_up(baseline: Iterable[Episode], candidate: Iterable[Episode]) -> list[Pair]:
+    """The pairs that both runs played, in the baseline's order."""
+    after = {episode.key: episode for episode in candidate}
+    return [Pair(episode, after[episode.key]) for episode in baseline if episode.key in after]
+
+
+def flips(pairs: Iterable[Pair], new: frozenset[str] | None) -> tuple[Flip, ...]:
+    """Tasks whose outcome changed. ``new``: names of the interventions that were added, changed or removed;
+    ``None`` when the change concerns every step.
+
+    A flip is incidental when none of them fired on the task, on either side.
+    """
+    found: dict[str, Flip] = {}
+    for pair in pairs:
+        if pair.scorable and pair.before.solved != pair.after.solved:
+            fired = new is None or any(pair.after.fired.get(name) or pair.before.fired.get(name) for name in new)
+            found[pair.task] = Flip(pair.task, pair.before.solved, pair.after.solved, incidental=not fired)
+    return tuple(found.values())
+
+
+def _assume(episode: Episode, solved: bool) -> Episode:
+    if episode.status == "finished":
+        return episode
+    return replace(episode, status="finished", solved=solved)

@@ -1,0 +1,242 @@
+"""The Trainer: the loop, whole or step by step, and what a person does with its results."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harnesslab.analysis.table import Table
+from harnesslab.errors import ConfigError, OrderError
+from harnesslab.lab import Lab
+from harnesslab.llm.meter import Meter
+from harnesslab.llm.types import Backbone
+from harnesslab.rollout.env import Split
+from harnesslab.rollout.loop import run_async, run_sync
+from harnesslab.rollout.progress import Bar
+from harnesslab.rollout.records import Run
+from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_lab, open_llm, read_config
+from harnesslab.trainer.criterion import Criterion, StrictPareto
+from harnesslab.trainer.decide import Decider
+from harnesslab.trainer.epochs import Epochs
+from harnesslab.trainer.estimators.base import Estimator
+from harnesslab.trainer.estimators.manual import ManualEstimator
+from harnesslab.trainer.evaluate import evaluate, make_candidate
+from harnesslab.trainer.failures import Failures
+from harnesslab.trainer.history import past_verdicts
+from harnesslab.trainer.loss import Loss
+from harnesslab.trainer.measure import Measurer, Panel, choose_panel
+from harnesslab.trainer.optimizer import GreedyMonotonic, Optimizer
+from harnesslab.trainer.parameter import Parameter
+from harnesslab.trainer.proposal import Proposal, Proposals
+from harnesslab.trainer.typical import typical_episode
+from harnesslab.trainer.who import whoami
+
+T = TypeVar("T")
+
+
+class Trainer:
+    """Trains the harness of a lab around a frozen backbone.
+
+    The whole loop is ``for loss in trainer.epochs(n): loss.backward(); optimizer.step()``. Each part can be called
+    by itself: :meth:`measure`, :meth:`diagnose`, :meth:`propose`, :meth:`evaluate`, :meth:`accept`, :meth:`reject`.
+    ``trainer.harness`` is the Parameter.
+    """
+
+    def __init__(
+        self,
+        lab: Lab | None = None,
+        llm: Backbone | None = None,
+        estimator: Estimator | None = None,
+        criterion: Criterion | None = None,
+        optimizer: Optimizer | None = None,
+        *,
+        config_path: str | Path | None = None,
+        settings: Settings | dict[str, Any] | None = None,
+    ):
+        """What is not given is taken from the file at ``config_path``, else the default: ManualEstimator,
+        StrictPareto, GreedyMonotonic. ``settings``: see :class:`~harnesslab.trainer.config.Settings`.
+
+        Raises ConfigError when no lab or no backbone is known, or a setting is wrong.
+        """
+        config = read_config(config_path) if config_path is not None else TrainFile()
+        self.settings = make_settings(settings, config.settings)
+        self.lab = lab if lab is not None else open_lab(config, Path(config_path or ".").resolve().parent.parent)
+        self.llm: Backbone = llm if llm is not None else open_llm(config)
+        self.estimator: Estimator = estimator if estimator is not None else ManualEstimator()
+        self.criterion: Criterion = criterion if criterion is not None else StrictPareto()
+        self.optimizer: Optimizer = optimizer if optimizer is not None else GreedyMonotonic()
+        self.harness = Parameter(self.lab)
+        self.optimizer.bind(self.harness)
+        self.meter = Meter(max_tokens=self.settings.max_tokens, max_money=self.settings.max_money)
+        self._decider = Decider(self.lab, self.harness, self.optimizer)
+        self._epochs = Epochs(self)
+
+    # -- one step at a time ---------------------------------------------------------------------------
+
+    def measure(
+        self, split: Split = "search", *, commit: str | None = None, llm: Backbone | None = None, fresh: bool = False
+    ) -> Run:
+        """Play a split with the baseline (or another ``commit``); what was played before is not played again.
+
+        ``fresh`` plays all anew, as a run of its own. Opening the sealed split is recorded. Raises BackboneError and
+        BudgetExceeded; what was finished until then is kept.
+        """
+        return self._wait(*self._measure(split, commit, llm, fresh))
+
+    async def measure_async(
+        self, split: Split = "search", *, commit: str | None = None, llm: Backbone | None = None, fresh: bool = False
+    ) -> Run:
+        """The ``await`` twin of :meth:`measure`."""
+        return await self._await(*self._measure(split, commit, llm, fresh))
+
+    def diagnose(self, run: Run | None = None) -> Failures:
+        """Why episodes failed: labelled, clustered, each with the earliest step that went wrong.
+
+        Without a run, the baseline's on the search split. Raises OrderError for a run of another split: proposers
+        learn from ``search`` alone.
+        """
+        run = run if run is not None else self.measure("search")
+        if run.split != "search":
+            raise OrderError(
+                f"run {run.id} was played on the {run.split} split; diagnose a run of the search split: "
+                "trainer.diagnose(trainer.measure())"
+            )
+        for episode in run:
+            self.lab.load_steps(episode)
+        return Failures(run)
+
+    def propose(self, failures: Failures | None = None) -> Proposals:
+        """What the estimator would change, best first. Nothing is measured and nothing is committed yet."""
+        failures = failures if failures is not None else self.diagnose()
+        return self.estimator.propose(failures, self.lab.harness(), past_verdicts(self.lab.repo))
+
+    def evaluate(self, proposal: Proposal, *, epoch: int | None = None) -> Loss:
+        """Commit the proposal as a candidate and measure it beside the baseline on the gate split."""
+        return self._wait(*self._evaluate(proposal, epoch))
+
+    async def evaluate_async(self, proposal: Proposal, *, epoch: int | None = None) -> Loss:
+        """The ``await`` twin of :meth:`evaluate`."""
+        return await self._await(*self._evaluate(proposal, epoch))
+
+    # -- a person decides -----------------------------------------------------------------------------
+
+    def accept(self, what: Loss | Proposal, reason: str, *, who: str | None = None) -> bool:
+        """Promote, by a person's decision; recorded as theirs, and as an override if the criterion said no.
+
+        A Proposal that was not measured can be accepted, too; its record then says that nothing was measured.
+        Returns whether the baseline moved.
+        """
+        return self._decider.decide(what, "promote", reason, who or whoami(self.lab.path))
+
+    def reject(self, what: Loss | Proposal, reason: str, *, who: str | None = None) -> bool:
+        """Turn down, by a person's decision; kept under its rejected ref with the reason."""
+        return self._decider.decide(what, "reject", reason, who or whoami(self.lab.path))
+
+    def undo(self, candidate_id: str | None = None) -> None:
+        """Take back the last decision (or that on a candidate) where git allows it: the candidate is pending again."""
+        self._decider.undo(candidate_id)
+
+    # -- the loop -------------------------------------------------------------------------------------
+
+    def epochs(self, count: int) -> Iterator[Loss]:
+        """At most ``count`` losses, one candidate each; fewer when the estimator has nothing left to propose.
+
+        After each, call ``loss.backward()`` and ``optimizer.step()``.
+        """
+        return self._epochs.start(count)
+
+    def resume(self) -> Iterator[Loss]:
+        """Go on with the epochs that an interrupt or a killed kernel left, inside the epoch.
+
+        Raises OrderError when nothing was left.
+        """
+        return self._epochs.resume()
+
+    # -- panels ---------------------------------------------------------------------------------------
+
+    def panel(self, split: Split) -> Panel:
+        """The tasks that are played of a split."""
+        limit = {"search": self.settings.search, "gate": self.settings.gate, "sealed": self.settings.sealed}[split]
+        return choose_panel(
+            self.lab.environment.tasks(split),
+            split,
+            limit=limit,
+            families=self.settings.families,
+            repeats=self.settings.repeats,
+        )
+
+    def preview(self, epochs: int = 1) -> Table:
+        """What epochs would cost at most, before anything is spent, estimated from the runs in the store."""
+        episodes = len(self.panel("search")) + 2 * len(self.panel("gate"))
+        typical = typical_episode(self.lab.runs)
+        budget = self.settings.budget or self.lab.environment.max_steps
+        calls = typical["steps"] if typical else budget
+        row = {
+            "epochs": epochs,
+            "episodes": episodes * epochs,
+            "calls": round(episodes * epochs * calls),
+            "tokens": round(episodes * epochs * typical["tokens"]) if typical else None,
+            "seconds": round(episodes * epochs * typical["seconds"], 1) if typical else None,
+            "basis": f"{typical['episodes']} stored episodes" if typical else "the step budget: nothing was played yet",
+        }
+        return Table([row], title="at most")
+
+    def measurer(self, llm: Backbone | None = None) -> Measurer:
+        """What plays panels for this trainer; ``llm`` in place of its own backbone, on the same meter."""
+        return Measurer(
+            self.lab,
+            llm if llm is not None else self.llm,
+            budget=self.settings.budget or self.lab.environment.max_steps,
+            workers=self.settings.workers,
+            seed=self.settings.seed,
+            spend=self.meter.spend,
+        )
+
+    def __repr__(self) -> str:
+        parts = (type(part).__name__ for part in (self.estimator, self.criterion, self.optimizer))
+        return f"Trainer({self.lab!r}, llm={self.llm!r}, {', '.join(parts)})"
+
+    # -- work -----------------------------------------------------------------------------------------
+
+    def _measure(
+        self, split: Split, commit: str | None, llm: Backbone | None, fresh: bool
+    ) -> tuple[Coroutine[Any, Any, Run], Bar]:
+        commit = self.lab.repo.resolve(commit) if commit else self.lab.repo.baseline()
+        panel = self.panel(split)
+        bar = Bar(f"measure {split}", len(panel), show=self.settings.progress)
+        measurer = self.measurer(llm)
+        if split == "sealed":
+            self.lab.runs.add_event(
+                "sealed", {"commit": commit, "backbone": measurer.backbone.identity, "who": whoami(self.lab.path)}
+            )
+        return measurer.measure(commit, panel, bar, fresh=fresh), bar
+
+    def _evaluate(self, proposal: Proposal, epoch: int | None) -> tuple[Coroutine[Any, Any, Loss], Bar]:
+        if not isinstance(proposal, Proposal):
+            raise ConfigError(f"evaluate takes one Proposal, not {type(proposal).__name__}: for example proposals[0]")
+        candidate = make_candidate(self.lab, proposal, str(self.llm.identity.get("model", "")))
+        panel = self.panel("gate")
+        bar = Bar(f"evaluate {proposal.name}", 2 * len(panel), show=self.settings.progress)
+        work = evaluate(self.measurer(), self.harness, proposal, candidate, panel, bar, self.criterion)
+
+        async def numbered() -> Loss:
+            loss = await work
+            loss.epoch = epoch
+            return loss
+
+        return numbered(), bar
+
+    @staticmethod
+    def _wait(work: Coroutine[Any, Any, T], bar: Bar) -> T:
+        try:
+            return run_sync(work, bar.tick)
+        finally:
+            bar.close()
+
+    @staticmethod
+    async def _await(work: Coroutine[Any, Any, T], bar: Bar) -> T:
+        try:
+            return await run_async(work, bar.tick)
+        finally:
+            bar.close()
