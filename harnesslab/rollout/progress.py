@@ -20,7 +20,7 @@ class Bar:
 
     def __init__(self, label: str, total: int, *, done: int = 0, show: bool = True):
         self.label, self.total, self.done, self.note = label, total, done, ""
-        self._show = show
+        self.show = show
         self._start = time.monotonic()
         self._first = done
         self._handle: Any = None
@@ -39,7 +39,7 @@ class Bar:
     def tick(self) -> None:
         """Draw what has changed since the last time, at most about twice a second of new state."""
         state = (self.done, self.note, int(time.monotonic() - self._start))
-        if not self._show or state == self._shown:
+        if not self.show or state == self._shown:
             return
         self._shown = state
         if in_notebook():

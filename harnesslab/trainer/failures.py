@@ -13,6 +13,8 @@ from harnesslab.rollout.taxonomy import LABELS, Diagnosis, Label, clip, diagnose
 if TYPE_CHECKING:
     import pandas as pd
 
+    from harnesslab.trainer.trainer import Trainer
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -62,6 +64,8 @@ class Failures:
         self.items: tuple[Failure, ...] = tuple(Failure(episode, diagnose(episode)) for episode in run.failures())
         self.clusters: tuple[Cluster, ...] = _cluster(self.items)
         self.unscorable = len(run) - len(run.scorable)
+        self.trainer: Trainer | None = None
+        """Whose failures these are; set by :meth:`Trainer.diagnose`."""
 
     @property
     def episodes(self) -> list[Episode]:

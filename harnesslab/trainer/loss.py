@@ -11,6 +11,7 @@ from harnesslab.trainer.verdict import Choice, Verdict
 if TYPE_CHECKING:
     from harnesslab.rollout.records import Run
     from harnesslab.trainer.proposal import Proposal
+    from harnesslab.trainer.trainer import Trainer
 
 
 class Loss:
@@ -30,6 +31,9 @@ class Loss:
         """``candidate`` is the id in the store; ``baseline`` and ``measured`` are the two runs."""
         self.parameter, self.candidate, self.verdict = parameter, candidate, verdict
         self.proposal, self.baseline, self.measured, self.epoch = proposal, baseline, measured, epoch
+        self.trainer: Trainer | None = None
+        """Whose loss this is; set by :meth:`Trainer.evaluate`."""
+        self._judged = verdict
 
     def __float__(self) -> float:
         return self.verdict.value
@@ -60,7 +64,8 @@ class Loss:
         """
         if not why.strip():
             raise ValueError(f"a person's {decision} needs a reason: pass reason='...'")
-        self.verdict = self.verdict.by_person(decision, who, why.strip())
+        # Always from the criterion's own verdict: a decision that was undone, or failed to be written, is no part of it.
+        self.verdict = self._judged.by_person(decision, who, why.strip())
 
     def __repr__(self) -> str:
         verdict = self.verdict

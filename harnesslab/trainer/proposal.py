@@ -8,10 +8,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harnesslab.harness.base import LAYERS
 from harnesslab.rollout.taxonomy import clip
+
+if TYPE_CHECKING:
+    from harnesslab.trainer.trainer import Trainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,8 @@ class Proposals(Sequence[Proposal]):
     def __init__(self, items: Sequence[Proposal] = (), refused: Sequence[tuple[str, str]] = ()):
         self._items = tuple(items)
         self.refused = tuple(refused)
+        self.trainer: Trainer | None = None
+        """Who measures and decides on them; set by :meth:`Trainer.propose`."""
 
     def __len__(self) -> int:
         return len(self._items)
@@ -147,7 +152,11 @@ class Proposals(Sequence[Proposal]):
 
     def __getitem__(self, index: Any) -> Any:
         found = self._items[index]
-        return Proposals(found, self.refused) if isinstance(index, slice) else found
+        if not isinstance(index, slice):
+            return found
+        some = Proposals(found, self.refused)
+        some.trainer = self.trainer
+        return some
 
     def __repr__(self) -> str:
         lines = [f"{len(self)} proposals"]
