@@ -19,6 +19,8 @@ class Table(Sequence[Mapping[str, Any]]):
     def __init__(self, rows: Sequence[Mapping[str, Any]], *, title: str = "", columns: Sequence[str] | None = None):
         self.rows = [dict(row) for row in rows]
         self.title = title
+        self.notes: list[str] = []
+        """Sentences that belong to the table and stand below it."""
         self.columns = list(columns) if columns is not None else list(self.rows[0]) if self.rows else []
 
     def __getitem__(self, index: Any) -> Any:
@@ -63,7 +65,8 @@ class Table(Sequence[Mapping[str, Any]]):
 
     def _rest(self) -> list[str]:
         hidden = len(self.rows) - ROW_LIMIT
-        return [f"... and {hidden} more rows; .to_frame() has them all"] if hidden > 0 else []
+        more = [f"... and {hidden} more rows; .to_frame() has them all"] if hidden > 0 else []
+        return more + self.notes
 
 
 def _cell(value: Any) -> str:

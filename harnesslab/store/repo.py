@@ -105,6 +105,10 @@ class LabRepo:
         """The commit id of the baseline."""
         return self._core.baseline()
 
+    def root(self) -> str:
+        """The commit id of the first baseline, with which the lab was started."""
+        return self._core.git.text("rev-list", "--first-parent", "--max-parents=0", BASELINE).split()[-1]
+
     def head(self) -> str | None:
         """The full name of the branch that the checkout is on; None when HEAD is detached."""
         return worktree.head_branch(self._core.git)

@@ -13,7 +13,7 @@ from typing import Any
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.llm.types import Backbone, Completion
-from harnesslab.rollout.env import Split, Task
+from harnesslab.rollout.env import Environment, Split, Task
 from harnesslab.rollout.identity import measurement_identity
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
@@ -21,6 +21,7 @@ from harnesslab.rollout.runner import Job, Runner
 from harnesslab.store import identity_hash
 from harnesslab.trainer.criterion import Criterion, hopeless
 from harnesslab.trainer.pairs import pair_up
+from harnesslab.trainer.who import whoami
 
 PROGRESS = "measure"
 """The key under which the sidebar finds what is being measured."""
@@ -53,11 +54,26 @@ class Measurer:
     workers: int | None = None
     seed: int = 0
     spend: Callable[[Completion], None] | None = None
+    environment: Environment | None = None
+    """Another environment than the lab's own, for transfer."""
+
+    @property
+    def world(self) -> Environment:
+        """The environment that is played."""
+        return self.environment if self.environment is not None else self.lab.environment
+
+    def record_opening(self, commit: str, panel: Panel) -> None:
+        """Note in the lab that the sealed split is opened; other splits need no note."""
+        if panel.split == "sealed":
+            self.lab.runs.add_event(
+                "sealed",
+                {"commit": commit, "backbone": self.backbone.identity, "who": whoami(self.lab.path)},
+            )
 
     def identity(self, panel: Panel) -> dict[str, Any]:
         """The identity of a measurement on the panel; see :mod:`harnesslab.rollout.identity`."""
         return measurement_identity(
-            self.lab.environment,
+            self.world,
             panel.tasks,
             self.backbone,
             budget=self.budget,
@@ -120,7 +136,7 @@ class Measurer:
                 return early
 
             runner = Runner(
-                self.lab.environment,
+                self.world,
                 self.backbone,
                 budget=self.budget,
                 workers=self.workers,

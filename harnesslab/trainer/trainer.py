@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from harnesslab.errors import ConfigError, OrderError
 from harnesslab.lab import Lab
 from harnesslab.llm.meter import Meter
 from harnesslab.llm.types import Backbone
+from harnesslab.rollout.certify import Fork, certify
 from harnesslab.rollout.env import Split
 from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
@@ -24,11 +25,14 @@ from harnesslab.trainer.estimators.manual import ManualEstimator
 from harnesslab.trainer.evaluate import evaluate, make_candidate
 from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.history import past_verdicts
+from harnesslab.trainer.latest import note
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.measure import Measurer, Panel, choose_panel
 from harnesslab.trainer.optimizer import GreedyMonotonic, Optimizer
 from harnesslab.trainer.parameter import Parameter
+from harnesslab.trainer.probe import Probe, probe
 from harnesslab.trainer.proposal import Proposal, Proposals
+from harnesslab.trainer.sealed import open_sealed
 from harnesslab.trainer.typical import typical_episode
 from harnesslab.trainer.who import whoami
 
@@ -69,8 +73,11 @@ class Trainer:
         self.harness = Parameter(self.lab)
         self.optimizer.bind(self.harness)
         self.meter = Meter(max_tokens=self.settings.max_tokens, max_money=self.settings.max_money)
+        self.forked: set[str] = set()
+        """Tasks that :meth:`certify` found to differ between replays."""
         self._decider = Decider(self.lab, self.harness, self.optimizer)
         self._epochs = Epochs(self)
+        note(self)
 
     # -- one step at a time ---------------------------------------------------------------------------
 
@@ -104,12 +111,16 @@ class Trainer:
             )
         for episode in run:
             self.lab.load_steps(episode)
-        return Failures(run)
+        failures = Failures(run)
+        failures.trainer = self
+        return failures
 
     def propose(self, failures: Failures | None = None) -> Proposals:
         """What the estimator would change, best first. Nothing is measured and nothing is committed yet."""
         failures = failures if failures is not None else self.diagnose()
-        return self.estimator.propose(failures, self.lab.harness(), past_verdicts(self.lab.repo))
+        proposals = self.estimator.propose(failures, self.lab.harness(), past_verdicts(self.lab.repo))
+        proposals.trainer = self
+        return proposals
 
     def evaluate(self, proposal: Proposal, *, epoch: int | None = None) -> Loss:
         """Commit the proposal as a candidate and measure it beside the baseline on the gate split."""
@@ -118,6 +129,15 @@ class Trainer:
     async def evaluate_async(self, proposal: Proposal, *, epoch: int | None = None) -> Loss:
         """The ``await`` twin of :meth:`evaluate`."""
         return await self._await(*self._evaluate(proposal, epoch))
+
+    def prepare(self, proposal: Proposal) -> tuple[Coroutine[Any, Any, Loss], Bar]:
+        """The work of :meth:`evaluate`, not started, and the bar that counts it without drawing.
+
+        For a caller that waits in its own way, as a panel does; run it on :func:`harnesslab.rollout.loop.loop`.
+        """
+        work, bar = self._evaluate(proposal, None)
+        bar.show = False
+        return work, bar
 
     # -- a person decides -----------------------------------------------------------------------------
 
@@ -153,13 +173,35 @@ class Trainer:
         """
         return self._epochs.resume()
 
+    # -- how far the numbers can be trusted -------------------------------------------------------------
+
+    def probe(self) -> Probe:
+        """A/A: the baseline twice on the gate; noise floor, minimum effect, cost. Spends two runs."""
+        return run_sync(probe(self))
+
+    def certify(self, run: Run | None = None) -> list[Fork]:
+        """Replay a run's action chains (default: the baseline's on the gate) in fresh environments.
+
+        Tasks whose observations differ are *forked*: they leave this trainer's panels from now on. Returns the forks.
+        """
+        run = run if run is not None else self.measure("gate")
+        tasks = {task.id: task for task in self.lab.environment.tasks(run.split)}
+        episodes = [self.lab.load_steps(episode) for episode in run]
+        forks = run_sync(certify(self.lab.environment, tasks, episodes))
+        self.forked |= {fork.task for fork in forks}
+        return forks
+
+    def open_sealed(self, controls: Sequence[Backbone] | None = None) -> Table:
+        """The held-out result, with the random control (or the ``controls`` given) beside it. The opening is recorded."""
+        return open_sealed(self, controls)
+
     # -- panels ---------------------------------------------------------------------------------------
 
     def panel(self, split: Split) -> Panel:
         """The tasks that are played of a split."""
         limit = {"search": self.settings.search, "gate": self.settings.gate, "sealed": self.settings.sealed}[split]
         return choose_panel(
-            self.lab.environment.tasks(split),
+            [task for task in self.lab.environment.tasks(split) if task.id not in self.forked],
             split,
             limit=limit,
             families=self.settings.families,
@@ -206,10 +248,7 @@ class Trainer:
         panel = self.panel(split)
         bar = Bar(f"measure {split}", len(panel), show=self.settings.progress)
         measurer = self.measurer(llm)
-        if split == "sealed":
-            self.lab.runs.add_event(
-                "sealed", {"commit": commit, "backbone": measurer.backbone.identity, "who": whoami(self.lab.path)}
-            )
+        measurer.record_opening(commit, panel)
         return measurer.measure(commit, panel, bar, fresh=fresh), bar
 
     def _evaluate(self, proposal: Proposal, epoch: int | None) -> tuple[Coroutine[Any, Any, Loss], Bar]:
@@ -222,7 +261,7 @@ class Trainer:
 
         async def numbered() -> Loss:
             loss = await work
-            loss.epoch = epoch
+            loss.epoch, loss.trainer = epoch, self
             return loss
 
         return numbered(), bar

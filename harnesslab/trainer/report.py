@@ -1,0 +1,51 @@
+"""Result rows with everything that an honest table needs: counts, interval, floor, control, freedom of choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harnesslab.lab import Lab
+from harnesslab.rollout.records import Episode, Run
+
+
+def result_row(lab: Lab, run: Run, *, harness: str) -> dict[str, Any]:
+    """One run as a row. ``rate`` and the 95 % Wilson interval (``low``, ``high``) are percentages.
+
+    ``forced`` is the percentage of steps in which the harness left the model exactly one choice; at 100 the harness
+    plays alone.
+    """
+    from harnesslab.analysis.statistics import wilson
+
+    scorable = run.scorable
+    low, high = wilson(run.solved, len(scorable))
+    return {
+        "harness": harness,
+        "backbone": run.backbone,
+        "solved": run.solved,
+        "of": len(scorable),
+        "rate": round(100 * run.rate, 1),
+        "low": round(100 * low, 1),
+        "high": round(100 * high, 1),
+        "invalid": round(sum(episode.invalid for episode in scorable) / max(1, len(scorable)), 2),
+        "steps": round(sum(episode.length for episode in scorable) / max(1, len(scorable)), 1),
+        "forced": round(100 * forced_share(lab.load_steps(episode) for episode in scorable), 1),
+        "unscorable": len(run) - len(scorable),
+    }
+
+
+def forced_share(episodes: Iterable[Episode]) -> float:
+    """Share of all steps in which the harness left exactly one choice; 0.0 when there are no steps."""
+    forced = total = 0
+    for episode in episodes:
+        total += len(episode.steps)
+        forced += sum(step.choices == 1 for step in episode.steps)
+    return forced / total if total else 0.0
+
+
+def bound_rows(floor: int, ceiling: int, tasks: int) -> list[dict[str, Any]]:
+    """The null agent and the oracle as rows beside the others."""
+    return [
+        {"harness": "none", "backbone": name, "solved": count, "of": tasks, "rate": round(100 * count / tasks, 1)}
+        for name, count in (("null agent", floor), ("oracle", ceiling))
+    ]

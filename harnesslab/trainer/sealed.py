@@ -1,0 +1,41 @@
+"""Opening the sealed split: on purpose, recorded, and never without the control beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harnesslab.analysis.table import Table
+from harnesslab.llm.control import RandomControl
+from harnesslab.llm.types import Backbone
+from harnesslab.rollout.bounds import bounds
+from harnesslab.trainer.report import bound_rows, result_row
+
+if TYPE_CHECKING:
+    from harnesslab.trainer.trainer import Trainer
+
+COLUMNS = ["harness", "backbone", "solved", "of", "rate", "low", "high", "invalid", "steps", "forced", "unscorable"]
+
+
+def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) -> Table:
+    """The held-out result: first and present baseline with the backbone, the present one with each control.
+
+    Null agent and oracle bound the panel. See :func:`~harnesslab.trainer.report.result_row` for the columns.
+    """
+    lab = trainer.lab
+    start, trained = lab.repo.root(), lab.repo.baseline()
+    rows = []
+    if start != trained:
+        rows.append(result_row(lab, trainer.measure("sealed", commit=start), harness="start"))
+    name = "trained" if start != trained else "start"
+    rows.append(result_row(lab, trainer.measure("sealed", commit=trained), harness=name))
+    for control in controls if controls is not None else (RandomControl(0),):
+        rows.append(result_row(lab, trainer.measure("sealed", commit=trained, llm=control), harness=name))
+    panel = trainer.panel("sealed")
+    budget = trainer.settings.budget or lab.environment.max_steps
+    floor, ceiling = bounds(lab.environment, panel.tasks, budget)
+    title = f"sealed split of {lab.environment.name}, {len(panel.tasks)} tasks, opened {len(lab.openings())} times"
+    table = Table([*rows, *bound_rows(floor, ceiling, len(panel.tasks))], title=title, columns=COLUMNS)
+    if any(row["forced"] >= 100 for row in rows):
+        table.notes.append("The harness leaves no choice in any step: it plays alone, and the model is a passenger.")
+    return table
