@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections import Counter
+from collections.abc import Callable
 
 from harnesslab.harness.context import Action, Context
 
@@ -25,14 +26,32 @@ def shown(action: Action) -> str:
     return f"{action.get('name')} {json.dumps(action.get('arguments', {}), ensure_ascii=False)}"
 
 
-def tried_here(context: Context) -> set[str]:
-    """Keys of the actions that were already done when the observation read exactly as it does now."""
-    now = context.observation
-    return {key(turn.action) for turn in context.history if turn.action is not None and turn.observation == now}
+def situations(context: Context) -> list[str]:
+    """The observation that each past step, and last the present one, stood in front of.
+
+    A step that was invalid changed nothing, so the step after it stands where it stood, whatever message it was shown.
+    """
+    found: list[str] = []
+    before_invalid = False
+    for turn in context.history:
+        found.append(found[-1] if before_invalid else turn.observation)
+        before_invalid = turn.invalid
+    found.append(found[-1] if before_invalid else context.observation)
+    return found
+
+
+def tried_here(context: Context) -> Counter[str]:
+    """How often each action (by :func:`key`) was already given in the present situation."""
+    *past, now = situations(context)
+    return Counter(
+        key(turn.action)
+        for turn, where in zip(context.history, past, strict=True)
+        if turn.action is not None and where == now
+    )
 
 
 def untried(context: Context, actions: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of ``actions`` that were not yet done at this observation, in their order."""
+    """Those of ``actions`` that were not yet given in the present situation, in their order."""
     done = tried_here(context)
     return tuple(action for action in actions if key(action) not in done)
 
@@ -49,8 +68,8 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def edit_argument(action: Action, argument: str | None, change: Any) -> Action | None:
-    """Apply ``change`` (str to str) to a text action, or to the text arguments of a tool call.
+def edit_argument(action: Action, argument: str | None, change: Callable[[str], str]) -> Action | None:
+    """Apply ``change`` to a text action, or to the text arguments of a tool call.
 
     ``argument`` names one argument; None means all that are text. None when nothing changed.
     """

@@ -61,11 +61,11 @@ class _Draft(_Form):
     system: Texts = ()
     before: Texts = ()
     after: Texts = ()
-    history: int = Field(4, ge=0)
+    history: int = Field(default=4, ge=0)
     choices: Texts | None = None
-    samples: int = Field(1, ge=1, le=MAX_SAMPLES)
-    temperature: float | None = Field(None, ge=0)
-    max_tokens: int | None = Field(None, ge=1)
+    samples: int = Field(default=1, ge=1, le=MAX_SAMPLES)
+    temperature: float | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=1)
 
 
 class _Proposal(_Form):
@@ -111,9 +111,9 @@ def from_json(cls: type[T], data: Any) -> T:
     try:
         form = _FORMS[cls].model_validate_json(json.dumps(data, allow_nan=False))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, (cls.__name__, *first["loc"])))
-        raise ValueError(f"{where}: {first['msg']}") from error
+        problem: Any = error.errors(include_url=False)[0]
+        where = ".".join(map(str, (cls.__name__, *problem["loc"])))
+        raise ValueError(f"{where}: {problem['msg']}") from error
     except (TypeError, RecursionError) as error:
         raise ValueError(f"{cls.__name__}: not plain JSON: {error}") from error
     return _build(cls, form)

@@ -43,12 +43,18 @@ class Params(BaseModel):
 class When(Params):
     """The trigger of an intervention. Every condition that is set must hold; none set means always."""
 
-    instruction: Regex | None = Field(None, description="found in the task's instruction")
-    observation: Regex | None = Field(None, description="found in the present observation")
-    last_invalid: bool | None = Field(None, description="whether the last step was invalid; false on the first step")
-    min_step: int | None = Field(None, ge=0, description="the step number, from 0, is at least this")
-    max_steps_left: int | None = Field(None, ge=1, description="at most so many steps are left, this one included")
-    tool: str | None = Field(None, description="this tool is offered; for hooks on an action: the action calls it")
+    instruction: Regex | None = Field(default=None, description="found in the task's instruction")
+    observation: Regex | None = Field(default=None, description="found in the present observation")
+    last_invalid: bool | None = Field(
+        default=None, description="whether the last step was invalid; false on the first step"
+    )
+    min_step: int | None = Field(default=None, ge=0, description="the step number, from 0, is at least this")
+    max_steps_left: int | None = Field(
+        default=None, ge=1, description="at most so many steps are left, this one included"
+    )
+    tool: str | None = Field(
+        default=None, description="this tool is offered; for hooks on an action: the action calls it"
+    )
 
     def holds(self, context: Context) -> bool:
         """Whether the conditions on the context hold, cheapest first."""
@@ -90,6 +96,8 @@ class Kind(Intervention, Generic[P]):
     """Order of ``realize`` within the pipeline, low first (see :mod:`harnesslab.harness.pipeline`)."""
     constrained_only: ClassVar[bool] = False
     """True for a kind that makes no sense where the backbone cannot enforce choices; it is then not asked."""
+    example: ClassVar[str] = ""
+    """A complete file, for the reference."""
     Params: ClassVar[type[Params]]
 
     def __init__(self, name: str, params: P, *, about: str = "", when: When | None = None) -> None:
@@ -140,7 +148,7 @@ def known_kinds() -> dict[str, type[Kind[Any]]]:
         for point in importlib.metadata.entry_points(group=GROUP):
             try:
                 register(point.load())
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - foreign code, see above
                 import warnings
 
                 warnings.warn(f"kind '{point.name}' from {point.value} cannot be used: {error}", stacklevel=2)

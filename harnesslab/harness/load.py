@@ -32,11 +32,15 @@ FORMAT = 1
 class PromptSpec(Params):
     """The ``[prompt]`` table: the base prompt and how much of the past the model sees."""
 
-    system: str = Field("", max_length=100_000, description="the first paragraph of the system message")
-    history: int = Field(4, ge=0, le=1000, description="past turns in the request")
-    observation_chars: int = Field(6000, ge=100, description="characters of an observation before its middle is cut")
-    reply_chars: int = Field(400, ge=20, description="characters of an unreadable past reply")
-    tools: bool = Field(True, description="in the text and json protocols, list the tools in the system message")
+    system: str = Field(default="", max_length=100_000, description="the first paragraph of the system message")
+    history: int = Field(default=4, ge=0, le=1000, description="past turns in the request")
+    observation_chars: int = Field(
+        default=6000, ge=100, description="characters of an observation before its middle is cut"
+    )
+    reply_chars: int = Field(default=400, ge=20, description="characters of an unreadable past reply")
+    tools: bool = Field(
+        default=True, description="in the text and json protocols, list the tools in the system message"
+    )
 
 
 class Manifest(Params):
@@ -52,9 +56,9 @@ class Head(Params):
     """The top level of an intervention's YAML file; ``params`` are checked by the kind."""
 
     kind: str
-    about: str = Field("", max_length=1000)
+    about: str = Field(default="", max_length=1000)
     when: When | None = None
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class Harness:
 
     name: str
     protocol: Protocol = "text"
-    prompt: PromptSpec = PromptSpec()
+    prompt: PromptSpec = field(default_factory=PromptSpec)
     interventions: tuple[Intervention, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
@@ -76,7 +80,8 @@ class Harness:
         for intervention in self.interventions:
             if intervention.name == name:
                 return intervention
-        raise KeyError(f"no intervention '{name}'; there are: {', '.join(i.name for i in self.interventions) or 'none'}")
+        names = ", ".join(intervention.name for intervention in self.interventions)
+        raise KeyError(f"no intervention '{name}'; there are: {names or 'none'}")
 
     def layer(self, layer: Layer) -> tuple[Intervention, ...]:
         """The interventions of one layer, in order."""

@@ -82,7 +82,8 @@ class Pipeline:
         self._realizers = sorted(_overriding(everyone, "realize"), key=lambda i: getattr(i, "stage", 50))
         self._rankers = _overriding(everyone, "rank")
         self._regulators = _overriding(everyone, "regulate")
-        self._triggers: dict[str, Any] = {i.name: i.when for i in everyone if getattr(i, "when", None) is not None}
+        triggers = {i.name: getattr(i, "when", None) for i in everyone}
+        self._triggers: dict[str, Any] = {name: when for name, when in triggers.items() if when is not None}
         self._start = Draft(history=harness.prompt.history)
 
     def begin(self, context: Context, constrains: bool = False) -> Prepared:
@@ -121,7 +122,7 @@ class Pipeline:
             return True
         try:
             return bool(when.holds(context))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever an intervention raises is its fault
             _blame(intervention, "trigger", error)
 
     def _concerns(self, intervention: Intervention, proposal: Proposal) -> bool:
@@ -215,7 +216,7 @@ def _rendered(actions: Sequence[str] | None, context: Context) -> tuple[str, ...
 def _run(intervention: Intervention, hook: str, context: Context, value: Any) -> Any:
     try:
         return getattr(intervention, hook)(context, value)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever an intervention raises is its fault
         _blame(intervention, hook, error)
 
 

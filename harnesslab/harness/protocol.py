@@ -66,7 +66,9 @@ def sole_parameter(tool: Mapping[str, Any]) -> str | None:
     return str(required[0]) if len(required) == 1 else None
 
 
-def parse(raw: str, tool_calls: Sequence[Mapping[str, Any]], protocol: Protocol, tools: Tools | None = None) -> Proposal:
+def parse(
+    raw: str, tool_calls: Sequence[Mapping[str, Any]], protocol: Protocol, tools: Tools | None = None
+) -> Proposal:
     """Read one reply. Never raises: what cannot be read has ``action`` None and a ``problem`` for the agent."""
     action: Action | None
     problem: str
@@ -91,9 +93,10 @@ def render(action: Action, protocol: Protocol, tools: Tools | None = None) -> st
     name, arguments = action["name"], action.get("arguments", {})
     tool = next((t for t in tools or () if function(t).get("name") == name), None)
     sole = sole_parameter(tool) if tool is not None else None
-    if tool is not None and sole and list(arguments) == [sole] and isinstance(arguments[sole], str):
-        if _types(tool, sole) == ("string",) and arguments[sole].strip() and not _object_text(arguments[sole]):
-            return f"Action: {name}\n{fenced(arguments[sole])}"
+    if tool is not None and sole and list(arguments) == [sole] and _types(tool, sole) == ("string",):
+        value = arguments[sole]
+        if isinstance(value, str) and value.strip() and not value.lstrip().startswith("{"):
+            return f"Action: {name}\n{fenced(value)}"
     return f"Action: {name}\n{dumps(arguments)}"
 
 
@@ -181,7 +184,7 @@ def _from_text(raw: str, tools: Tools | None) -> tuple[Action | None, str]:
 
 
 def _tool_text(rest: str, below: list[str], tools: Tools) -> tuple[Action | None, str]:
-    name, _, inline = rest.strip().partition(" ")
+    name, inline = [*rest.split(maxsplit=1), "", ""][:2]
     tool, problem = _find(name, tools)
     if tool is None:
         return None, problem
@@ -270,10 +273,6 @@ def _properties(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 def _types(tool: Mapping[str, Any], parameter: str) -> tuple[str, ...]:
     kind = _properties(tool).get(parameter, {}).get("type", "string")
     return (kind,) if isinstance(kind, str) else tuple(kind)
-
-
-def _object_text(text: str) -> bool:
-    return text.lstrip().startswith("{")
 
 
 def _leading_object(text: str) -> dict[str, Any] | None:

@@ -59,11 +59,22 @@ class Regex:
 
     def finditer(self, text: str) -> Iterator[Match[str]]:
         """Every match, left to right; the deadline covers them all."""
-        return self._compiled.finditer(text, timeout=DEADLINE)
+        yield from self._compiled.finditer(text, timeout=DEADLINE)
 
     def sub(self, replacement: str, text: str, count: int = 0) -> str:
         """Replace matches; ``replacement`` may use ``\\1`` and ``\\g<name>``. ``count`` 0 replaces all."""
-        return self._compiled.sub(replacement, text, count=count, timeout=DEADLINE)
+        return str(self._compiled.sub(replacement, text, count=count, timeout=DEADLINE))
+
+    def check_replacement(self, replacement: str) -> str:
+        """Why ``replacement`` cannot be used with this pattern; an empty string if it can."""
+        import regex
+
+        try:
+            # With an empty alternative the pattern matches the empty string, so that the replacement is expanded.
+            regex.compile(f"{self.pattern}|").sub(replacement, "", timeout=DEADLINE)
+        except (regex.error, IndexError, TimeoutError) as error:
+            return f"bad replacement {replacement[:80]!r}: {error}"
+        return ""
 
     def extract(self, text: str) -> list[str]:
         """The first group that took part in each match, or the whole match where there is no group."""

@@ -22,6 +22,8 @@ MAX_DEPTH = 30
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = yaml.SafeDumper
+_IMPLICIT = {"null", "bool", "int", "float", "str", "seq", "map", "timestamp", "merge", "value"}
+"""Tags that YAML gives by itself to what is written without a tag."""
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
 _WORDS: dict[str, bool | None] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
@@ -54,7 +56,8 @@ def _check_events(name: str, text: str) -> None:
     """Refuse, without building anything, what could explode while it is built."""
     depth = documents = 0
     for event in yaml.parse(text, Loader=_LOADER):
-        line = event.start_mark.line + 1
+        mark = event.start_mark
+        line = mark.line + 1 if mark is not None else None
         if isinstance(event, yaml.AliasEvent):
             raise HarnessFileError(name, "YAML aliases (*name) are not allowed; write the value out", line=line)
         if isinstance(event, yaml.DocumentStartEvent):
@@ -71,7 +74,7 @@ def _check_events(name: str, text: str) -> None:
 
 def _value(name: str, node: Any, path: Path, lines: dict[Path, int]) -> Any:
     line = node.start_mark.line + 1
-    if not node.tag.startswith("tag:yaml.org,2002:") or node.tag.rsplit(":", 1)[1] in ("binary", "set", "omap", "pairs"):
+    if node.tag.removeprefix("tag:yaml.org,2002:") not in _IMPLICIT:
         raise HarnessFileError(name, f"YAML tags ({node.tag}) are not allowed", line=line)
     if isinstance(node, yaml.SequenceNode):
         for index, child in enumerate(node.value):
@@ -127,4 +130,6 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 def write_yaml(value: Any) -> str:
     """``value`` (plain JSON values) as YAML that :func:`read_yaml` reads back unchanged; keys keep their order."""
-    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False))
+    return str(
+        yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False)
+    )

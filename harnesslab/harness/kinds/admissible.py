@@ -12,10 +12,10 @@ from harnesslab.harness.kind import Kind, Params, register
 class AdmissibleParams(Params):
     """Parameters of ``admissible``."""
 
-    title: str = Field("Possible actions:", max_length=500, description="the line above the list")
-    max: int = Field(50, ge=1, le=1000, description="actions listed at most; the rest is only counted")
-    inline: bool = Field(False, description="one line with commas instead of one action a line")
-    hide_tried: bool = Field(False, description="leave out what was already done at this same observation")
+    title: str = Field(default="Possible actions:", max_length=500, description="the line above the list")
+    max: int = Field(default=50, ge=1, le=1000, description="actions listed at most; the rest is only counted")
+    inline: bool = Field(default=False, description="one line with commas instead of one action a line")
+    hide_tried: bool = Field(default=False, description="leave out what was already done at this same observation")
 
 
 @register
@@ -25,6 +25,11 @@ class Admissible(Kind[AdmissibleParams]):
     kind = "admissible"
     layers = ("contract",)
     Params = AdmissibleParams
+    example = """\
+kind: admissible
+about: the model invents actions
+params: {max: 30, hide_tried: true}
+"""
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Append the list to the last user message."""

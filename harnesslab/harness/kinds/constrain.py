@@ -14,8 +14,10 @@ from harnesslab.harness.regexes import Regex
 class ConstrainParams(Params):
     """Parameters of ``constrain``."""
 
-    exclude: Regex | None = Field(None, description="admissible actions that match are not offered")
-    max: int = Field(500, ge=1, le=5000, description="with more choices than this it stays silent: grammars grow slow")
+    exclude: Regex | None = Field(default=None, description="admissible actions that match are not offered")
+    max: int = Field(
+        default=500, ge=1, le=5000, description="with more choices than this it stays silent: grammars grow slow"
+    )
 
 
 @register
@@ -30,6 +32,11 @@ class Constrain(Kind[ConstrainParams]):
     layers = ("action",)
     constrained_only = True
     Params = ConstrainParams
+    example = """\
+kind: constrain
+about: nothing but a possible action can be said
+params: {exclude: '^(look|inventory)$'}
+"""
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Set the choices of the request."""

@@ -15,10 +15,12 @@ from harnesslab.harness.regexes import Regex
 class NoRepeatParams(Params):
     """Parameters of ``no_repeat``."""
 
-    limit: int = Field(5, ge=1, description="actions withheld at most in an episode, where there are no choices")
-    allow: Regex | None = Field(None, description="actions that match may be repeated")
+    limit: int = Field(
+        default=5, ge=1, description="actions withheld at most in an episode, where there are no choices"
+    )
+    allow: Regex | None = Field(default=None, description="actions that match may be repeated")
     message: str = Field(
-        "You already did this here and nothing came of it. Do something else.",
+        default="You already did this here and nothing came of it. Do something else.",
         max_length=2000,
         description="told when an action is withheld",
     )
@@ -26,14 +28,20 @@ class NoRepeatParams(Params):
 
 @register
 class NoRepeat(Kind[NoRepeatParams]):
-    """Actions already done at exactly this observation leave the choices; without choices they are withheld.
+    """Actions already given in this situation leave the choices; without choices they are withheld.
 
-    The choices are never emptied: where everything was tried, everything stays.
+    A situation is an observation, word for word; an invalid step does not change it. The choices are never emptied:
+    where everything was tried, everything stays.
     """
 
     kind = "no_repeat"
     layers = ("regulation",)
     Params = NoRepeatParams
+    example = """\
+kind: no_repeat
+about: sends the same query until the budget is gone
+params: {limit: 3}
+"""
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Narrow the choices."""

@@ -16,13 +16,13 @@ class PromptParams(Params):
 
     text: str = Field(min_length=1, max_length=20_000, description="what is told")
     on: str = Field(
-        "system",
+        default="system",
         pattern=r"^(system|observation|tool:\S+)$",
         description="`system`: the system message; `tool:NAME`: the same, where that tool is offered; "
         "`observation`: beside the present observation",
     )
-    match: Regex | None = Field(None, description="with `on: observation`: only where the observation matches")
-    place: Literal["before", "after"] = Field("after", description="with `on: observation`: before or after it")
+    match: Regex | None = Field(default=None, description="with `on: observation`: only where the observation matches")
+    place: Literal["before", "after"] = Field(default="after", description="with `on: observation`: before or after it")
 
 
 @register
@@ -32,6 +32,13 @@ class Prompt(Kind[PromptParams]):
     kind = "prompt"
     layers = ("contract",)
     Params = PromptParams
+    example = """\
+kind: prompt
+about: the model does not know that the table must be named
+params:
+  text: Put identifiers that hold spaces in double quotes.
+  on: tool:execute_sql
+"""
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Add the paragraph where it belongs."""

@@ -12,7 +12,9 @@ from harnesslab.harness.protocol import expected_form
 class ReminderParams(Params):
     """Parameters of ``reminder``."""
 
-    text: str = Field("", max_length=5000, description="the reminder; empty: the form that the protocol expects")
+    text: str = Field(
+        default="", max_length=5000, description="the reminder; empty: the form that the protocol expects"
+    )
 
 
 @register
@@ -22,6 +24,11 @@ class Reminder(Kind[ReminderParams]):
     kind = "reminder"
     layers = ("contract",)
     Params = ReminderParams
+    example = """\
+kind: reminder
+about: after a slip, say how a reply must look
+when: {last_invalid: true}
+"""
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Append the reminder to the last user message."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from harnesslab.harness.actions import is_admissible, key, shown, words
+from harnesslab.harness.actions import is_admissible, key, shown, tried_here, words
 from harnesslab.harness.context import Context, Draft, Proposal
 from harnesslab.harness.jsonform import MAX_SAMPLES
 from harnesslab.harness.kind import Kind, Params, register
@@ -17,12 +17,14 @@ from harnesslab.harness.kind import Kind, Params, register
 class RerankParams(Params):
     """Parameters of ``rerank``."""
 
-    samples: int = Field(3, ge=2, le=MAX_SAMPLES, description="replies drawn in each step that it fires in")
-    temperature: float = Field(0.8, gt=0, le=2, description="sampling temperature of these replies")
-    validity: float = Field(1.0, ge=0, description="weight of: an action was read and is admissible")
-    novelty: float = Field(0.5, ge=0, description="weight of: 1 / (1 + times it was done at this observation)")
-    agreement: float = Field(0.5, ge=0, description="weight of: share of the replies that give the same action")
-    overlap: float = Field(0.0, ge=0, description="weight of: share of the action's words that the instruction has")
+    samples: int = Field(default=3, ge=2, le=MAX_SAMPLES, description="replies drawn in each step that it fires in")
+    temperature: float = Field(default=0.8, gt=0, le=2, description="sampling temperature of these replies")
+    validity: float = Field(default=1.0, ge=0, description="weight of: an action was read and is admissible")
+    novelty: float = Field(default=0.5, ge=0, description="weight of: 1 / (1 + times it was given in this situation)")
+    agreement: float = Field(default=0.5, ge=0, description="weight of: share of the replies that give the same action")
+    overlap: float = Field(
+        default=0.0, ge=0, description="weight of: share of the action's words that the instruction has"
+    )
 
 
 @register
@@ -35,6 +37,11 @@ class Rerank(Kind[RerankParams]):
     kind = "rerank"
     layers = ("action",)
     Params = RerankParams
+    example = """\
+kind: rerank
+about: one sample is a coin flip; three and a vote are not
+params: {samples: 3, temperature: 0.8, overlap: 1.0}
+"""
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Ask for the samples; the pipeline draws one where a single choice is left."""
@@ -47,11 +54,7 @@ class Rerank(Kind[RerankParams]):
         if len(set(keys)) == 1:
             return None
         counts = Counter(keys)
-        past = Counter(
-            key(turn.action)
-            for turn in context.history
-            if turn.action is not None and turn.observation == context.observation
-        )
+        past = tried_here(context)
         task = set(words(context.instruction)) if self.params.overlap else set()
         return [
             self._score(context, p, counts[k] / len(keys), past[k], task) if k else 0.0
