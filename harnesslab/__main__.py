@@ -1,0 +1,5 @@
+"""``python -m harnesslab``: the command line."""
+
+from harnesslab.cli import main
+
+main()

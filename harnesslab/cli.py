@@ -1,0 +1,159 @@
+"""The command line: models, data, environments, and looking at a lab without a notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harnesslab._version import __version__
+from harnesslab.errors import HarnesslabError
+
+if TYPE_CHECKING:
+    from harnesslab.lab import Lab
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Train the harness around a frozen LLM agent.",
+    pretty_exceptions_enable=False,
+)  # fmt: skip
+models = typer.Typer(no_args_is_help=True, help="Local models: what can be had, and get one.")
+data = typer.Typer(no_args_is_help=True, help="Benchmark data: what can be had, and get it.")
+envs = typer.Typer(no_args_is_help=True, help="Environments that are installed.")
+lab = typer.Typer(no_args_is_help=True, help="Look at a lab: its baseline, its rejected refs, its runs.")
+for name, group in (("models", models), ("data", data), ("envs", envs), ("lab", lab)):
+    app.add_typer(group, name=name)
+
+LabPath = Annotated[Path, typer.Argument(help="folder of the lab")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="no progress bar")]
+
+
+@app.callback(invoke_without_command=True)
+def version(show: Annotated[bool, typer.Option("--version", help="print the version and stop")] = False) -> None:
+    """Train the harness around a frozen LLM agent."""
+    if show:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@models.command("list")
+def models_list() -> None:
+    """Name, size, licence, and whether the file is there."""
+    from harnesslab.llm.models import list_models
+
+    _table(list_models())
+
+
+@models.command("get")
+def models_get(name: str, quiet: Quiet = False) -> None:
+    """Bring a model into the models folder, checked by its SHA-256."""
+    from harnesslab.llm.models import get_model
+
+    typer.echo(get_model(name, progress=not quiet))
+
+
+@data.command("list")
+def data_list() -> None:
+    """Data sets, and which of them are there."""
+    from harnesslab.data import status
+
+    _table(
+        [
+            {"name": row.dataset.name, "what": row.dataset.title, "state": row.state, "folder": row.folder}
+            for row in status()
+        ]
+    )
+
+
+@data.command("get")
+def data_get(name: str, quiet: Quiet = False) -> None:
+    """Bring a data set into the data folder, from its public source, checked by SHA-256."""
+    from harnesslab.data import get
+
+    typer.echo(get(name, progress=not quiet))
+
+
+@envs.command("list")
+def envs_list() -> None:
+    """Environments by name; where one is not usable, why and what to do."""
+    from harnesslab.rollout.env import SPLITS
+    from harnesslab.rollout.registry import environments, load_environment
+
+    rows = []
+    for name in environments():
+        try:
+            environment = load_environment(name)
+            counts = " / ".join(str(len(environment.tasks(split))) for split in SPLITS)
+            rows.append({"name": name, "version": environment.version, "search / gate / sealed": counts, "note": ""})
+        except HarnesslabError as error:
+            rows.append({"name": name, "version": "", "search / gate / sealed": "", "note": str(error)})
+    _table(rows)
+
+
+@lab.command("log")
+def lab_log(path: LabPath, limit: int = 50) -> None:
+    """The baseline branch, newest first."""
+    typer.echo(repr(_open(path).log(limit)))
+
+
+@lab.command("rejected")
+def lab_rejected(path: LabPath, limit: int = 50) -> None:
+    """The rejected refs, each with its reason."""
+    typer.echo(repr(_open(path).rejected(limit)))
+
+
+@lab.command("pending")
+def lab_pending(path: LabPath, limit: int = 50) -> None:
+    """Candidates that wait for a verdict."""
+    typer.echo(repr(_open(path).pending(limit)))
+
+
+@app.command()
+def train(
+    config: Annotated[Path, typer.Argument(help="a file like config/train_harness.yaml")],
+    epochs: Annotated[int, typer.Option(min=1)] = 10,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with interrupted epochs")] = False,
+) -> None:
+    """Train without a notebook: the MiningEstimator proposes, StrictPareto decides."""
+    from harnesslab import MiningEstimator, Trainer
+
+    trainer = Trainer(config_path=config, estimator=MiningEstimator())
+    for loss in trainer.resume() if resume else trainer.epochs(epochs):
+        loss.backward()
+        trainer.optimizer.step()
+        typer.echo(repr(loss))
+    typer.echo(repr(trainer.lab.log()))
+
+
+def _open(path: Path) -> Lab:
+    from harnesslab.lab import Lab
+
+    if not (path / ".git").exists():
+        raise HarnesslabError(f"{path} is no lab: it has no git repository of its own")
+    return Lab.open(path)
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*rows[0], box=box.SIMPLE) if rows else Table()
+    for row in rows:
+        # Text, not markup: names and notes may come from packages of others.
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
+    Console().print(table)
+
+
+def _cell(value: Any) -> str:
+    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line on stderr and exit code 1, not a traceback."""
+    try:
+        app()
+    except HarnesslabError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise SystemExit(1) from None
