@@ -115,7 +115,7 @@ atexit.register(close_engines)
 
 def _load(settings: Settings) -> Engine:
     threads = settings.threads or threads_from_environment()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     if threads or cores == 1:
         return Engine(settings, threads or 1)
     # With other cores busy, all of them together can be twenty times slower than one: measure, then choose.
@@ -130,6 +130,11 @@ def _load(settings: Settings) -> Engine:
         if loser is not None:
             loser.close()
     return best or Engine(settings, 1)
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def threads_from_environment() -> int | None:

@@ -202,6 +202,7 @@ def _bring(source: Source, model: NamedModel, target: Path, progress: bool) -> N
         found = _digest_of(partial)
         if found != model.sha256:
             raise _SourceFailed(f"{origin}: the file's SHA-256 is {found[:12]}…, not {model.sha256[:12]}…")
+        partial.chmod(0o644)  # temporary files are made for their owner alone
         partial.replace(target)
     except OSError as error:
         raise _SourceFailed(f"{origin}: {error.strerror or error}") from error
@@ -251,7 +252,11 @@ def _bar(model: NamedModel, progress: bool) -> Iterator[Report]:
         from tqdm.auto import tqdm
 
         bar = stack.enter_context(tqdm(total=model.size, unit="B", unit_scale=True, desc=model.name))
-        yield lambda size: bool(bar.update(size))
+
+        def report(size: int) -> None:
+            bar.update(size)
+
+        yield report
 
 
 def file_digest(path: Path) -> str:

@@ -85,7 +85,7 @@ def _part(part: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    return int(value) if isinstance(value, (int, float)) and value > 0 else 0
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def tool_calls(raw: Any) -> tuple[dict[str, Any], ...]:

@@ -129,7 +129,8 @@ class Transport:
 
         error = _status_error(state)
         asked = retry_after(error.response.headers) if error else None
-        seconds = tenacity.wait_exponential_jitter(initial=0.5, max=30, jitter=0.5)(state) if asked is None else asked
+        own = tenacity.wait_exponential(multiplier=0.5, max=30) + tenacity.wait_random(0, 0.5)
+        seconds = own(state) if asked is None else asked
         if error and error.status_code == 429:
             # One refused request slows all of them down: the limit is the account's, not the request's.
             self._paused_until = max(self._paused_until, time.monotonic() + seconds)
