@@ -1,0 +1,21 @@
+import { Notification } from '@jupyterlab/apputils';
+import { INotebookTracker, NotebookActions } from '@jupyterlab/notebook';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+/** Put a code cell below the active one; the clipboard takes it where no notebook is open. */
+export async function insertCell(
+  notebooks: INotebookTracker | null,
+  source: string,
+  trans: TranslationBundle
+): Promise<void> {
+  const panel = notebooks?.currentWidget;
+  if (!panel) {
+    await navigator.clipboard.writeText(source);
+    Notification.info(trans.__('No notebook is open; the cell was copied to the clipboard.'));
+    return;
+  }
+  await panel.context.ready;
+  NotebookActions.insertBelow(panel.content);
+  panel.content.activeCell?.model.sharedModel.setSource(source);
+  Notification.info(trans.__('The cell was put into %1.', panel.title.label));
+}

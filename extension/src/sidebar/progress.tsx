@@ -1,0 +1,28 @@
+import React from 'react';
+
+import type { Running } from '../api';
+import { useUi } from '../model/ui';
+
+/** What is being measured right now, and how far it is. */
+export function Progress(props: { running: Running }): JSX.Element {
+  const { trans } = useUi();
+  const { what, done, total, solved, stale } = props.running;
+  const label = trans.__('%1: %2 of %3 episodes, %4 solved', what, done, total, solved);
+  return (
+    <div className="jp-harnesslab-Progress">
+      <span id="jp-harnesslab-progress-label">{label}</span>
+      <progress
+        value={done}
+        max={Math.max(1, total)}
+        aria-labelledby="jp-harnesslab-progress-label"
+      />
+      {stale && (
+        <span role="note">
+          {trans.__(
+            'No sign of life for a while; was the kernel stopped? trainer.resume() goes on.'
+          )}
+        </span>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,82 @@
+import React, { useId, useState } from 'react';
+
+import type { Overview, RefQuery } from '../api';
+import { useUi } from '../model/ui';
+import { Filters } from './filters';
+import { RefList } from './reflist';
+
+type Tab = RefQuery['state'];
+
+const TABS: readonly Tab[] = ['pending', 'rejected', 'promoted'];
+
+const NO_FILTER: Omit<RefQuery, 'state'> = {
+  text: '',
+  layer: '',
+  reason: '',
+  decider: '',
+  sort: 'time',
+  order: 'desc'
+};
+
+/** Candidates by what became of them, one tab a state. */
+export function RefTabs(props: { overview: Overview }): JSX.Element {
+  const { trans } = useUi();
+  const { lab, counts, version } = props.overview;
+  const [tab, setTab] = useState<Tab>('rejected');
+  const [filter, setFilter] = useState(NO_FILTER);
+  const id = useId();
+  const names: Record<Tab, string> = {
+    pending: trans.__('Pending'),
+    rejected: trans.__('Rejected'),
+    promoted: trans.__('Promoted')
+  };
+  const move = (step: number) => {
+    const next = TABS[(TABS.indexOf(tab) + step + TABS.length) % TABS.length];
+    setTab(next);
+    document.getElementById(`${id}-${next}`)?.focus();
+  };
+  // A decider or reason that is hidden for pending refs must not filter them.
+  const shown = tab === 'pending' ? { ...filter, reason: '', decider: '' as const } : filter;
+  return (
+    <section className="jp-harnesslab-Refs" aria-label={trans.__('Candidates')}>
+      <div className="jp-harnesslab-Tabs" role="tablist" aria-label={trans.__('State')}>
+        {TABS.map(each => (
+          <button
+            key={each}
+            id={`${id}-${each}`}
+            role="tab"
+            aria-selected={each === tab}
+            aria-controls={`${id}-panel`}
+            tabIndex={each === tab ? 0 : -1}
+            onClick={() => setTab(each)}
+            onKeyDown={event => {
+              if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
+                event.preventDefault();
+                move(event.key === 'ArrowRight' ? 1 : -1);
+              }
+            }}
+          >
+            {`${names[each]} (${counts[each]})`}
+          </button>
+        ))}
+      </div>
+      <div
+        className="jp-harnesslab-TabPanel"
+        role="tabpanel"
+        id={`${id}-panel`}
+        aria-labelledby={`${id}-${tab}`}
+      >
+        <Filters
+          query={{ state: tab, ...filter }}
+          change={part => setFilter({ ...filter, ...part })}
+        />
+        <RefList
+          lab={lab.path}
+          query={{ state: tab, ...shown }}
+          version={version}
+          label={names[tab]}
+        />
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+import React from 'react';
+
+import type { ActionName, RefDetail } from '../api';
+import { useUi } from '../model/ui';
+
+/** The buttons for what can be done with a candidate now. */
+export function Actions(props: { lab: string; detail: RefDetail }): JSX.Element {
+  const { trans, act, copyCell, exportZip, href } = useUi();
+  const { lab, detail } = props;
+  const { ref } = detail.row;
+  const names: Record<ActionName, string> = {
+    accept: trans.__('Accept…'),
+    reject: trans.__('Reject…'),
+    override: trans.__('Override the verdict…'),
+    rollback: trans.__('Roll back to this…'),
+    retry: trans.__('Retry on today’s baseline…'),
+    undo: trans.__('Undo…')
+  };
+  return (
+    <div className="jp-harnesslab-Buttons" role="group" aria-label={trans.__('Actions')}>
+      {detail.actions.map(action => (
+        <button
+          key={action}
+          className="jp-harnesslab-Button"
+          data-action={action}
+          onClick={() => act(action, lab, ref)}
+        >
+          {names[action]}
+        </button>
+      ))}
+      <button className="jp-harnesslab-Button" onClick={() => copyCell(lab, ref)}>
+        {trans.__('Copy as cell')}
+      </button>
+      <button className="jp-harnesslab-Button" onClick={() => exportZip(lab, ref)}>
+        {trans.__('Export zip')}
+      </button>
+      <a href={href({ lab, ref })}>{trans.__('Link to this page')}</a>
+    </div>
+  );
+}

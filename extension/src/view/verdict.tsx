@@ -1,0 +1,174 @@
+import React, { useState } from 'react';
+
+import type { RefDetail, TaskOutcome, Verdict } from '../api';
+import { formatNumber, shortRef } from '../model/format';
+import { useUi } from '../model/ui';
+
+const FIRST = 100;
+
+/** The verdict: what it rests on, and each task before and after. */
+export function VerdictPane(props: {
+  detail: RefDetail;
+  task: string | null;
+  openTask: (task: string) => void;
+}): JSX.Element {
+  const { trans } = useUi();
+  const { detail, task, openTask } = props;
+  const { verdict, tasks } = detail;
+  return (
+    <section aria-label={trans.__('Verdict')}>
+      <h3>{trans.__('Verdict')}</h3>
+      {verdict === null ? (
+        <p>{trans.__('Not judged yet.')}</p>
+      ) : (
+        <Figures verdict={verdict} loss={detail.row.loss} decision={detail.row.decision} />
+      )}
+      {tasks.length > 0 && <Tasks tasks={tasks} task={task} openTask={openTask} />}
+    </section>
+  );
+}
+
+function Figures(props: {
+  verdict: Verdict;
+  loss: number | string | null;
+  decision: string | null;
+}): JSX.Element {
+  const { trans } = useUi();
+  const { verdict, loss, decision } = props;
+  const facts: [string, string][] = [
+    [trans.__('Criterion'), verdict.criterion],
+    [trans.__('Decision'), decision ?? '–'],
+    [trans.__('Loss (below zero selects)'), formatNumber(loss)],
+    [trans.__('Measured against'), shortRef(verdict.baseline)],
+    ...[...verdict.statistics, ...verdict.cost, ...verdict.identity].map(
+      fact => [fact.name, fact.value] as [string, string]
+    )
+  ];
+  return (
+    <>
+      <dl className="jp-harnesslab-Facts">
+        {facts.map(([name, value], index) => (
+          <React.Fragment key={index}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </React.Fragment>
+        ))}
+      </dl>
+      {verdict.metrics.length > 0 && (
+        <div
+          className="jp-harnesslab-Scroll"
+          tabIndex={0}
+          role="region"
+          aria-label={trans.__('Metrics')}
+        >
+          <table className="jp-harnesslab-Table">
+            <caption>{trans.__('Metrics')}</caption>
+            <thead>
+              <tr>
+                <th scope="col">{trans.__('Metric')}</th>
+                <th scope="col">{trans.__('Baseline')}</th>
+                <th scope="col">{trans.__('Candidate')}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {verdict.metrics.map(metric => (
+                <tr key={metric.name}>
+                  <th scope="row">{metric.name}</th>
+                  <td>{formatNumber(metric.baseline)}</td>
+                  <td>{formatNumber(metric.candidate)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Tasks(props: {
+  tasks: readonly TaskOutcome[];
+  task: string | null;
+  openTask: (task: string) => void;
+}): JSX.Element {
+  const { trans } = useUi();
+  const { tasks, task, openTask } = props;
+  const flips = tasks.filter(each => each.flip);
+  const [onlyFlips, setOnlyFlips] = useState(flips.length > 0);
+  const [all, setAll] = useState(false);
+  const wanted = onlyFlips ? flips : tasks;
+  const shown = all ? wanted : wanted.slice(0, FIRST);
+  const outcome = (solved: boolean | null) =>
+    solved === null ? '–' : solved ? trans.__('✓ solved') : trans.__('✗ failed');
+  return (
+    <>
+      <p className="jp-harnesslab-Buttons">
+        <label>
+          <input
+            type="checkbox"
+            checked={onlyFlips}
+            onChange={event => setOnlyFlips(event.target.checked)}
+          />{' '}
+          {trans.__('Only the %1 flips of %2 tasks', flips.length, tasks.length)}
+        </label>
+      </p>
+      <div
+        className="jp-harnesslab-Scroll"
+        tabIndex={0}
+        role="region"
+        aria-label={trans.__('Tasks')}
+      >
+        <table className="jp-harnesslab-Table">
+          <caption>{trans.__('Task by task')}</caption>
+          <thead>
+            <tr>
+              <th scope="col">{trans.__('Task')}</th>
+              <th scope="col">{trans.__('Baseline')}</th>
+              <th scope="col">{trans.__('Candidate')}</th>
+              <th scope="col">{trans.__('Remarks')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(each => (
+              <tr
+                key={each.task}
+                data-task={each.task}
+                data-flip={each.flip ? (each.candidate ? 'gain' : 'loss') : undefined}
+              >
+                <th scope="row">
+                  {each.seen ? (
+                    <button
+                      className="jp-harnesslab-LinkButton"
+                      aria-expanded={each.task === task}
+                      onClick={() => openTask(each.task)}
+                    >
+                      {each.task}
+                    </button>
+                  ) : (
+                    each.task
+                  )}
+                </th>
+                <td>{outcome(each.baseline)}</td>
+                <td>{outcome(each.candidate)}</td>
+                <td>
+                  {[
+                    each.flip && (each.candidate ? trans.__('gained') : trans.__('lost')),
+                    each.incidental && trans.__('incidental: nothing new fired'),
+                    each.predicted && trans.__('predicted')
+                  ]
+                    .filter(Boolean)
+                    .join(', ')}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {shown.length < wanted.length && (
+        <button className="jp-harnesslab-Button" onClick={() => setAll(true)}>
+          {trans.__('Show all %1', wanted.length)}
+        </button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+"""Taking things along: a candidate as a notebook cell, a harness as a zip file."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+
+from harnesslab.server.core.labs import Lab
+from harnesslab.server.core.refs import find_candidate, resolve
+from harnesslab.server.core.text import clip
+from harnesslab.store.diff import compare
+from harnesslab.store.objects import read_files
+
+MAX_ZIP_BYTES = 20_000_000
+ZIP_TIME = (2020, 1, 1, 0, 0, 0)
+"""The time stamp of every entry: the same commit gives the same bytes."""
+
+
+def cell(lab: Lab, ref: str, notebook: str = "") -> dict[str, str]:
+    """The source of a notebook cell: the change of a candidate as `%%intervention`, or code that opens the lab.
+
+    `notebook` is the path of the notebook below the Jupyter root: its kernel starts in its folder.
+    """
+    candidate = find_candidate(lab, ref)
+    if candidate is None or not candidate.parent:
+        path = posixpath.relpath(lab.path, posixpath.dirname(notebook.strip("/")) or ".")
+        return {"source": f"import harnesslab as hl\n\nlab = hl.Lab.open({path!r})\nlab.log()"}
+    files = compare(lab.git, candidate.parent, candidate.commit).files
+    about = clip(" ".join(candidate.subject.split()), 200)
+    if len(files) == 1 and files[0].after is not None and files[0].path.endswith((".yaml", ".py")):
+        return {"source": f"%%intervention {files[0].path}\n{_comment(about, files[0].after)}"}
+    changes = ",\n".join(f"    {file.path!r}: {file.after!r}" for file in files)
+    return {"source": f"# {about}\nestimator.add_files({{\n{changes},\n}}, about={about!r})"}
+
+
+def archive(lab: Lab, ref: str) -> bytes:
+    """The harness at a ref as the bytes of a zip file."""
+    commit = resolve(lab, ref)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for path, data in sorted(read_files(lab.git, commit.id, MAX_ZIP_BYTES).items()):
+            target.writestr(zipfile.ZipInfo(path, ZIP_TIME), data, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def _comment(about: str, text: str) -> str:
+    # The files of a harness often start with the same words as a comment; twice would be noise.
+    return text if text.lstrip().startswith("#") or not about else f"# {about}\n{text}"

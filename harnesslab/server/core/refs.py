@@ -1,0 +1,232 @@
+"""Candidates: lists, one in full, and what differs between two refs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from harnesslab.errors import StoreError
+from harnesslab.server.core import foreign
+from harnesslab.server.core.labs import Lab
+from harnesslab.server.core.overview import version
+from harnesslab.server.core.rows import candidate_row, commit_row
+from harnesslab.server.core.text import clip, facts, number
+from harnesslab.server.problems import Problem
+from harnesslab.store import Candidate, Filter
+from harnesslab.store.candidates import Order
+from harnesslab.store.diff import compare
+from harnesslab.store.objects import Commit, read_commits
+from harnesslab.store.refs import CANDIDATES, PROMOTED, REJECTED, State, check_name
+
+MAX_TASKS = 5_000
+STATES: dict[str, tuple[State, ...]] = {
+    "pending": ("pending", "undecided"),
+    "rejected": ("rejected",),
+    "promoted": ("promoted",),
+}
+ORDERS: dict[tuple[str, str], Order] = {
+    ("time", "desc"): "time",
+    ("time", "asc"): "-time",
+    ("delta", "desc"): "delta",
+    ("delta", "asc"): "-delta",
+}
+
+
+def page(lab: Lab, query: dict[str, Any], offset: int, limit: int) -> dict[str, Any]:
+    """One page of candidates. `query`: state, text, layer, reason, decider, sort, order."""
+    token = version(lab)
+    if lab.repo is None:
+        total, rows = foreign.page(lab, query, offset, limit)
+        return {"items": rows, "total": total, "version": token}
+    wanted = Filter(
+        state=STATES[query["state"]],
+        text=query["text"] or None,
+        layer=query["layer"] or None,
+        decided_by=query["decider"] or None,
+        reason=query["reason"] or None,
+    )
+    found = lab.repo.candidates(wanted, order=ORDERS[query["sort"], query["order"]], offset=offset, limit=limit)
+    return {"items": [candidate_row(row) for row in found.rows], "total": found.total, "version": token}
+
+
+def resolve(lab: Lab, ref: str) -> Commit:
+    """The commit behind a full ref name, a commit id or `HEAD`; a candidate is also found where it has moved to."""
+    candidate = find_candidate(lab, ref)
+    name = candidate.commit if candidate else checked(ref)
+    commit = lab.git.resolve_many([f"{name}^{{commit}}"])[0]
+    if commit is None:
+        raise Problem("not_found", f"There is no commit {ref[:80]!r} in {lab.path}; it may have been deleted.")
+    return read_commits(lab.git, [commit])[0]
+
+
+def checked(ref: str) -> str:
+    """The name itself, if it has a form that may be given to git."""
+    try:
+        return check_name(ref)
+    except StoreError as error:
+        raise Problem("bad_ref", str(error)) from None
+
+
+def candidate_id(ref: str) -> str | None:
+    """The id in the name of a candidate's ref, whichever folder it names."""
+    for folder in (CANDIDATES, REJECTED, PROMOTED):
+        if ref.startswith(folder):
+            return ref.removeprefix(folder)
+    return None
+
+
+def find_candidate(lab: Lab, ref: str) -> Candidate | None:
+    """The candidate that a ref or a commit id names, whatever became of it; None if it names no candidate."""
+    if lab.repo is None:
+        return None
+    checked(ref)
+    name = candidate_id(ref)
+    if name is not None:
+        try:
+            return lab.repo.candidate(name)
+        except StoreError as error:
+            if getattr(error, "cause", ""):
+                raise
+            raise Problem("not_found", str(error)) from None
+    if ref == "HEAD" or ref.startswith("refs/"):
+        return None
+    rows = lab.repo.candidates(text=ref, limit=5).rows
+    return next((row for row in rows if row.commit.startswith(ref)), None)
+
+
+def detail(lab: Lab, ref: str) -> dict[str, Any]:
+    """One candidate (or plain commit) with evidence, prediction, verdict and what can be done with it."""
+    # Imported here: which actions there are depends on the details of a candidate, and the other way round.
+    from harnesslab.server.core.plans import possible_actions
+
+    candidate = find_candidate(lab, ref)
+    if candidate is None:
+        return _plain_detail(lab, ref)
+    verdict = candidate.verdict
+    prediction = candidate.meta.get("prediction")
+    prediction = prediction if isinstance(prediction, Mapping) else {}
+    flips = [clip(task, 500) for task in _list(prediction.get("flips"))]
+    return {
+        "row": candidate_row(candidate),
+        "parent": candidate.parent or None,
+        "evidence": [_evidence(item) for item in _list(candidate.meta.get("evidence"))[:100] if isinstance(item, Mapping)],
+        "prediction": {"flips": flips[:200], "trigger": clip(prediction.get("trigger"), 500)},
+        "verdict": _verdict(verdict, candidate) if verdict is not None and verdict.get("criterion") else None,
+        "tasks": _tasks(lab, verdict or {}, flips),
+        "actions": possible_actions(lab, candidate),
+        "read_only": False,
+    }
+
+
+def diff(lab: Lab, base: str, head: str) -> dict[str, Any]:
+    """The files that differ between any two refs, both texts of each, bounded."""
+    old, new = resolve(lab, base), resolve(lab, head)
+    found = compare(lab.git, old.id, new.id)
+    return {
+        "base": {"name": base, "commit": old.id, "subject": clip(old.subject, 200)},
+        "head": {"name": head, "commit": new.id, "subject": clip(new.subject, 200)},
+        "files": [
+            {
+                "path": file.path,
+                "old_path": None,
+                "status": {"A": "added", "D": "deleted"}.get(file.status, "modified"),
+                "base_text": file.before or "",
+                "head_text": file.after or "",
+                "binary": file.note == "binary",
+                "truncated": file.note.startswith("too large"),
+            }
+            for file in found.files
+        ],
+        "truncated": found.truncated,
+    }
+
+
+def _plain_detail(lab: Lab, ref: str) -> dict[str, Any]:
+    commit = resolve(lab, ref)
+    row = commit_row(commit, ref)
+    if lab.repo is None:
+        row = next((each for each in foreign.rows(lab) if ref in (each["ref"], each["commit"])), row)
+    from harnesslab.server.core.plans import possible_rollback
+
+    return {
+        "row": row,
+        "parent": commit.parents[0] if commit.parents else None,
+        "evidence": [],
+        "prediction": {"flips": [], "trigger": ""},
+        "verdict": None,
+        "tasks": [],
+        "actions": possible_rollback(lab, commit.id),
+        "read_only": lab.repo is None,
+    }
+
+
+def _verdict(verdict: Mapping[str, Any], candidate: Candidate) -> dict[str, Any]:
+    metrics = verdict.get("metrics")
+    return {
+        "criterion": clip(verdict.get("criterion"), 200),
+        "baseline": clip(verdict.get("baseline") or candidate.parent, 100),
+        "candidate": candidate.commit,
+        "metrics": [
+            {"name": clip(name, 100), "baseline": number(_at(pair, 0)), "candidate": number(_at(pair, 1))}
+            for name, pair in (metrics.items() if isinstance(metrics, Mapping) else ())
+        ],
+        "statistics": facts(verdict.get("statistics")),
+        "cost": facts(verdict.get("cost")),
+        "identity": facts(verdict.get("identity")),
+    }
+
+
+def _tasks(lab: Lab, verdict: Mapping[str, Any], predicted: list[str]) -> list[dict[str, Any]]:
+    """Task by task, flips first. Tasks that nobody solved are known from the runs only."""
+    solved = verdict.get("solved")
+    solved = solved if isinstance(solved, Mapping) else {}
+    flips = {str(flip.get("task")): flip for flip in _list(verdict.get("flips")) if isinstance(flip, Mapping)}
+    played = {side: _played(lab, verdict, side) for side in ("baseline", "candidate")}
+    won = {side: {str(task) for task in _list(solved.get(side))} for side in played}
+    names = list(dict.fromkeys([*flips, *(task for side in played for task in (*played[side], *sorted(won[side])))]))
+
+    def outcome(side: str, task: str) -> bool | None:
+        # Without a run on record the verdict names the solved tasks only, and a flip says that the other side failed.
+        return True if task in won[side] else False if task in played[side] or task in flips else None
+
+    return [
+        {
+            "task": clip(task, 500),
+            "baseline": outcome("baseline", task),
+            "candidate": outcome("candidate", task),
+            "flip": task in flips,
+            "incidental": task in flips and flips[task].get("incidental") is True,
+            "predicted": task in predicted,
+            "seen": any(task in played[side] for side in played),
+        }
+        for task in names[:MAX_TASKS]
+    ]
+
+
+def _played(lab: Lab, verdict: Mapping[str, Any], side: str) -> dict[str, int]:
+    """Task to the number of an episode, for one side of a verdict's runs."""
+    runs = verdict.get("runs")
+    run_id = runs.get(side) if isinstance(runs, Mapping) else None
+    if lab.runs is None or not isinstance(run_id, str):
+        return {}
+    columns = lab.runs.episode_columns(run_id)
+    return dict(zip(columns["task_id"], columns["id"], strict=True))
+
+
+def _evidence(item: Mapping[str, Any]) -> dict[str, Any]:
+    step = item.get("step")
+    episode = item.get("episode")
+    return {
+        "task": clip(item.get("task"), 500),
+        "episode": None if episode is None else clip(str(episode), 100),
+        "step": step if isinstance(step, int) and not isinstance(step, bool) else None,
+        "what": clip(item.get("what"), 1000),
+    }
+
+
+def _at(pair: object, index: int) -> object:
+    return pair[index] if isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) > index else None
+
+
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

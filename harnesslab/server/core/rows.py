@@ -1,0 +1,86 @@
+"""Candidates as rows of a list, whatever wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harnesslab.server.core.text import clip, number, stamp
+from harnesslab.store import Candidate, ForeignCandidate
+from harnesslab.store.objects import Commit
+
+DECISIONS = ("promote", "reject", "undecided")
+DECIDED = {"promoted": "promote", "rejected": "reject", "undecided": "undecided"}
+
+
+def candidate_row(candidate: Candidate) -> dict[str, Any]:
+    """A candidate of the store. Its meta data and verdict are JSON that anybody may have written: nothing is trusted."""
+    meta, verdict = candidate.meta, candidate.verdict or {}
+    judged = candidate.verdict is not None
+    decision = verdict.get("decision")
+    return {
+        "ref": candidate.ref,
+        "id": candidate.id,
+        "commit": candidate.commit,
+        "state": candidate.state,
+        "name": clip(meta.get("name") or candidate.subject, 200),
+        "about": clip(meta.get("about") or candidate.subject, 1000),
+        "layer": clip(candidate.layer, 40) if candidate.layer else None,
+        "kind": clip(candidate.kind, 80) if candidate.kind else None,
+        "estimator": clip(candidate.estimator, 80) if candidate.estimator else None,
+        "delta": None if candidate.delta is None else round(candidate.delta),
+        "loss": _loss(verdict) if judged else None,
+        "decision": decision if decision in DECISIONS else DECIDED.get(candidate.state),
+        "decided_by": _decider(verdict) if judged else None,
+        "who": clip(verdict.get("who") or "", 200) or None,
+        "when": stamp(candidate.decided_at),
+        "proposed": stamp(candidate.created) or "",
+        "why": clip(candidate.reason or verdict.get("why") or "", 1000),
+        "override": verdict.get("override") is True,
+    }
+
+
+def commit_row(commit: Commit, ref: str) -> dict[str, Any]:
+    """A commit that is no candidate, such as the first one of a lab or a rollback."""
+    return _bare(ref, commit.id, "commit", commit.subject, commit.created, None)
+
+
+def foreign_row(foreign: ForeignCandidate) -> dict[str, Any]:
+    """A candidate of a repository that harness-training made."""
+    return _bare(foreign.ref, foreign.commit, foreign.state, foreign.subject, foreign.created, foreign.author)
+
+
+def _bare(ref: str, commit: str, state: str, subject: str, created: float, who: str | None) -> dict[str, Any]:
+    return {
+        "ref": ref,
+        "id": ref.rpartition("/")[2],
+        "commit": commit,
+        "state": state,
+        "name": clip(subject, 200),
+        "about": clip(subject, 1000),
+        "layer": None,
+        "kind": None,
+        "estimator": None,
+        "delta": None,
+        "loss": None,
+        "decision": DECIDED.get(state),
+        "decided_by": None,
+        "who": clip(who, 200) if who else None,
+        "when": stamp(created),
+        "proposed": stamp(created) or "",
+        "why": "",
+        "override": False,
+    }
+
+
+def _loss(verdict: Mapping[str, Any]) -> float | str | None:
+    # The trainer writes an infinite loss as null, since JSON has no infinity.
+    if "value" in verdict and verdict["value"] is None:
+        return "Infinity"
+    return number(verdict.get("value"))
+
+
+def _decider(verdict: Mapping[str, Any]) -> str:
+    return "person" if verdict.get("decided_by") == "person" or verdict.get("override") is True else "criterion"
+
+

@@ -1,0 +1,194 @@
+"""Thin handlers: check who asks and what for, hand over to `core` in a thread, answer in JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tornado.web
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.utils import url_path_join
+from pydantic import ValidationError
+
+from harnesslab.server import queries
+from harnesslab.server.core import actions, exports, overview, plans, refs, trajectories
+from harnesslab.server.core.labs import Labs
+from harnesslab.server.problems import Problem, problem_of
+from harnesslab.server.worker import Worker
+from harnesslab.trainer.who import whoami
+
+MAX_BODY = 20_000
+SETTING = "harnesslab"
+"""The key under which the web application keeps what the handlers share."""
+
+_Q = TypeVar("_Q", bound=queries.Parameters)
+
+
+class Shared:
+    """What the handlers share: the labs below the root and the threads."""
+
+    def __init__(self, root: Path, worker: Worker | None = None):
+        self.labs = Labs(root)
+        self.worker = worker or Worker()
+
+    def close(self) -> None:
+        """Give everything back."""
+        self.worker.close()
+        self.labs.close()
+
+
+class Handler(APIHandler):
+    """Base of all. `query` is the model of the endpoint's parameters."""
+
+    auth_resource = SETTING
+    query: type[queries.Parameters]
+
+    @property
+    def shared(self) -> Shared:
+        """The labs and the threads."""
+        shared: Shared = self.settings[SETTING]
+        return shared
+
+    def parameters(self, model: type[_Q]) -> _Q:
+        """The query string as the endpoint's model; `Problem` for what is wrong, missing, doubled or unknown."""
+        values = {}
+        for name, given in self.request.query_arguments.items():
+            if name == "token":  # Jupyter's own
+                continue
+            if len(given) > 1:
+                raise Problem("bad_request", f"The parameter {name[:40]!r} was given {len(given)} times.")
+            # Not `get_query_argument`: it strips control characters, which would let them slip past the checks.
+            values[name] = given[0].decode("utf-8", "replace")
+        return _checked(model, values)
+
+    async def answer(self, work: Callable[[], Any]) -> Any:
+        """The result of `work` from a thread."""
+        return await self.shared.worker.run(work)
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Every error is a `Problem` in JSON; the details of an unexpected one go to the server's log only."""
+        error = kwargs.get("exc_info", (None, None, None))[1]
+        if isinstance(error, tornado.web.HTTPError):
+            code = {400: "bad_request", 403: "forbidden", 404: "not_found"}.get(status_code, "internal")
+            body = {"code": code, "message": str(error.log_message or error.reason or "The request was refused.")}
+        else:
+            problem = problem_of(error if isinstance(error, Exception) else RuntimeError())
+            self.set_status(problem.status)
+            body = problem.to_json()
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(body))
+
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        """A problem that is told to the user is no traceback in the log."""
+        if isinstance(value, Exception) and problem_of(value).code != "internal":
+            self.log.info("harnesslab: %s", value)
+        else:
+            super().log_exception(typ, value, tb)
+
+
+class ReadHandler(Handler):
+    """A `GET` that answers in JSON: `ask` is called in a thread with the labs and the checked parameters."""
+
+    def initialize(self, query: type[queries.Parameters], ask: Callable[[Labs, Any], Any]) -> None:
+        """Called by tornado with what the route says."""
+        self.query, self.ask = query, ask
+
+    @tornado.web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """Answer the question of the route."""
+        asked = self.parameters(self.query)
+        self.finish(json.dumps(await self.answer(lambda: self.ask(self.shared.labs, asked))))
+
+
+class ActionsHandler(Handler):
+    """`/actions`."""
+
+    query = queries.ActionBody
+
+    @tornado.web.authenticated
+    @authorized
+    async def post(self) -> None:
+        """Do it."""
+        if len(self.request.body) > MAX_BODY:
+            raise Problem("bad_request", f"The request is longer than {MAX_BODY} bytes.")
+        try:
+            given = json.loads(self.request.body)
+        except ValueError:
+            raise Problem("bad_request", "The body of the request is not JSON.") from None
+        asked = _checked(queries.ActionBody, given)
+        known = self._person()
+
+        def work() -> dict[str, Any]:
+            lab = self.shared.labs.get(asked.lab)
+            who = known or whoami(lab.folder)
+            return actions.act(lab, asked.action, asked.ref, asked.expect.model_dump(), who, asked.why)
+
+        self.finish(json.dumps(await self.answer(work)))
+
+    def _person(self) -> str:
+        """The user's name where the identity provider knows one; behind a bare token everybody is anonymous."""
+        user = self.current_user
+        anonymous = user.username == user.name and re.fullmatch(r"[0-9a-f]{32}", user.username)
+        named = user.display_name or user.name or user.username
+        return "" if anonymous or named.startswith("Anonymous ") else str(named)[:200]
+
+
+class ExportHandler(Handler):
+    """`/export`."""
+
+    query = queries.RefQuery
+
+    @tornado.web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """The harness as a zip."""
+        asked = self.parameters(queries.RefQuery)
+        data = await self.answer(lambda: exports.archive(self.shared.labs.get(asked.lab), asked.ref))
+        self.set_header("Content-Type", "application/zip")
+        self.set_header("Content-Disposition", 'attachment; filename="harness.zip"')
+        self.finish(data, set_content_type="application/zip")
+
+
+READS: dict[str, tuple[type[queries.Parameters], Callable[[Labs, Any], Any]]] = {
+    "labs": (queries.LabsQuery, lambda labs, q: overview.labs(labs, q.roots.splitlines(), q.depth)),
+    "lab": (queries.LabQuery, lambda labs, q: overview.overview(labs.get(q.lab))),
+    "live": (queries.LabQuery, lambda labs, q: overview.live(labs.get(q.lab))),
+    "history": (queries.Paged, lambda labs, q: overview.history(labs.get(q.lab), q.offset, q.limit)),
+    "refs": (queries.RefsQuery, lambda labs, q: refs.page(labs.get(q.lab), q.filters(), q.offset, q.limit)),
+    "ref": (queries.RefQuery, lambda labs, q: refs.detail(labs.get(q.lab), q.ref)),
+    "diff": (queries.DiffQuery, lambda labs, q: refs.diff(labs.get(q.lab), q.base, q.head)),
+    "trajectories": (queries.TrajectoriesQuery, lambda labs, q: trajectories.pair(labs.get(q.lab), q.ref, q.task)),
+    "step": (queries.StepQuery, lambda labs, q: trajectories.full_step(labs.get(q.lab), q.episode, q.index)),
+    "plan": (queries.PlanQuery, lambda labs, q: plans.plan(labs.get(q.lab), q.action, q.ref).to_json()),
+    "cell": (queries.CellQuery, lambda labs, q: exports.cell(labs.get(q.lab), q.ref, q.notebook)),
+}
+"""Endpoint to its parameters and the question that it asks."""
+
+
+def routes() -> list[tuple[str, type[Handler], dict[str, Any]]]:
+    """Every route below `/harnesslab/`: name, handler, and the arguments of its `initialize`."""
+    reads: list[tuple[str, type[Handler], dict[str, Any]]] = [
+        (name, ReadHandler, {"query": query, "ask": ask}) for name, (query, ask) in READS.items()
+    ]
+    return [*reads, ("export", ExportHandler, {}), ("actions", ActionsHandler, {})]
+
+
+def add_handlers(web_app: tornado.web.Application, shared: Shared) -> None:
+    """Register every route under the server's base address."""
+    web_app.settings[SETTING] = shared
+    base = web_app.settings["base_url"]
+    web_app.add_handlers(".*$", [(url_path_join(base, SETTING, name), *rest) for name, *rest in routes()])
+
+
+def _checked(model: type[_Q], values: Any) -> _Q:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "request"
+        raise Problem("bad_request", f"{where[:80]}: {first['msg']}.") from None

@@ -1,0 +1,61 @@
+"""What can go wrong, as an HTTP status, a code for programs and a sentence for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harnesslab.errors import BaselineMoved, HarnesslabError, LabLocked, StoreError
+
+STATUS: dict[str, int] = {
+    "bad_request": 400,
+    "bad_ref": 400,
+    "forbidden": 403,
+    "not_found": 404,
+    "outside_root": 404,
+    "not_a_lab": 404,
+    "locked": 409,
+    "moved": 409,
+    "conflict": 409,
+    "ownership": 409,
+    "newer_database": 409,
+    "read_only": 409,
+    "refused": 409,
+    "vanished": 410,
+    "corrupt": 422,
+    "store": 500,
+    "internal": 500,
+    "deadline": 504,
+}
+"""The HTTP status of each code; `openapi.yaml` lists the same codes."""
+
+
+class Problem(HarnesslabError):
+    """An answer that is an error: a code of `STATUS` and one sentence."""
+
+    def __init__(self, code: str, message: str):
+        self.code = code
+        super().__init__(message)
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return STATUS[self.code]
+
+    def to_json(self) -> dict[str, Any]:
+        """The body of the answer."""
+        return {"code": self.code, "message": str(self)}
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem that an error of the library is; what is not known to be harmless keeps its words to itself."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, LabLocked):
+        return Problem("locked", str(error))
+    if isinstance(error, BaselineMoved):
+        return Problem("moved", str(error))
+    if isinstance(error, StoreError):
+        return Problem(error.cause if error.cause in STATUS else "store", str(error))
+    if isinstance(error, HarnesslabError):
+        return Problem("refused", str(error))
+    return Problem("internal", "The server met an unexpected error; its log has the details.")
