@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harnesslab.harness.protocol import render
 from harnesslab.rollout.records import Episode, Run, Step
 
 Move = tuple  # (action, result) or (action, result, fields of the step)
@@ -17,7 +18,7 @@ def episode(task: str, *moves: Move, instruction: str = "Put the mug on the shel
             "observation": observation,
             "request": {},
             "replies": [],
-            "raw": action if isinstance(action, str) else "",
+            "raw": "" if action is None else render(action, "text"),
             "executed": action is not None,
             "problem": "",
             "invalid": action is None,

@@ -1,0 +1,155 @@
+"""Proposes from the trajectories alone: deterministic, without an LLM, without knowledge of any environment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harnesslab.errors import HarnessFileError, LeakFound
+from harnesslab.harness.base import LAYERS
+from harnesslab.harness.files import intervention_file
+from harnesslab.harness.load import Harness
+from harnesslab.trainer.estimators.base import PastVerdict, judged
+from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Miner
+from harnesslab.trainer.estimators.mining.miners import builtin_miners
+from harnesslab.trainer.estimators.mining.replay import Replay
+from harnesslab.trainer.estimators.mining.view import View
+from harnesslab.trainer.failures import Failures
+from harnesslab.trainer.leak import LeakScan
+from harnesslab.trainer.proposal import Evidence, Prediction, Proposal, Proposals
+
+MAX_PROPOSALS = 8
+MAX_EVIDENCE = 40
+"""Pieces of evidence kept with a proposal, one an episode first."""
+BESIDE = 0.3
+"""Worth of an episode that shows the evidence without having it as its earliest bottleneck."""
+AGAIN = 0.5
+"""Factor for each earlier verdict against an intervention of the same name, on whatever baseline."""
+SAME_LAYER = 0.8
+"""Factor for each proposal of the same layer that is ranked higher already."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    proposal: Proposal
+    score: float
+
+
+class MiningEstimator:
+    """Instantiates the built-in kinds from the evidence in the failures.
+
+    Each miner looks for one pattern and offers one kind. Proposals are ranked by the flips to expect, with some
+    weight on different layers. What was measured on this baseline and not promoted is never proposed again; the
+    next rung of its ladder is.
+
+    ``miners``: your own, by name, in place of the built-in ones. ``limit``: proposals a call.
+    """
+
+    def __init__(self, *, miners: Mapping[str, Miner] | None = None, limit: int = MAX_PROPOSALS):
+        self.miners = dict(sorted((miners if miners is not None else builtin_miners()).items()))
+        self.limit = limit
+
+    def propose(self, failures: Failures, harness: Harness, history: Sequence[PastVerdict] = ()) -> Proposals:
+        """At most ``limit`` proposals, best first; none for a run without failures."""
+        if not len(failures):
+            return Proposals()
+        view = View(failures, harness)
+        attempt = _Attempt(view, history)
+        scored = [
+            found
+            for miner in self.miners.values()
+            for idea in miner(view)
+            if (found := attempt.realize(idea)) is not None
+        ]
+        return Proposals(_ranked(scored)[: self.limit], attempt.refused)
+
+
+class _Attempt:
+    """Turns ideas into proposals for one view: picks the rung, finds the evidence, scans for leaks, scores."""
+
+    def __init__(self, view: View, history: Sequence[PastVerdict]):
+        self._view = view
+        self._done = judged(history, view.failures.run.commit)
+        self._against = Counter(past.get("name", "") for past in history if past.get("decision") != "promote")
+        self._replay = Replay(view.harness, view.episodes, view.tools)
+        self._leaks = LeakScan(view.episodes)
+        self.refused: list[tuple[str, str]] = []
+
+    def realize(self, idea: Idea) -> _Scored | None:
+        """The proposal for the first rung that is new, has evidence and leaks nothing."""
+        path = f"{idea.name}.yaml"
+        texts = [intervention_file(idea.kind, v.params, about=idea.about, when=v.when) for v in idea.variants]
+        start = self._start(idea, path, texts)
+        for rung in range(start, len(texts)):
+            proposal = Proposal({path: texts[rung]}, idea.layer, idea.kind, idea.name, idea.about, estimator="mining")
+            if proposal.content in self._done:
+                continue
+            clues, harm = self._evidence(idea, path, texts[rung])
+            if not clues:
+                continue
+            try:
+                self._leaks.check(proposal.changes, self._view.harness.files)
+            except LeakFound as leak:
+                self.refused.append((idea.name, str(leak)))
+                continue
+            return self._scored(idea, proposal, clues, harm)
+        return None
+
+    def _start(self, idea: Idea, path: str, texts: list[str]) -> int:
+        """The rung from which on the ladder is new; its end where a person's own version must not be touched."""
+        present = self._view.harness.files.get(path)
+        if present is None:
+            return len(texts) if idea.single and self._view.of_kind(idea.kind) else 0
+        text = present.decode("utf-8", "replace")
+        return texts.index(text) + 1 if text in texts else len(texts)
+
+    def _evidence(self, idea: Idea, path: str, text: str) -> tuple[Sequence[Clue], float]:
+        """The steps of failed episodes that speak for it, and the share of solved episodes that it would disturb."""
+        if idea.clues is not None:
+            return idea.clues, 0.0
+        try:
+            hits = self._replay.hits(path, text)
+        except HarnessFileError as error:
+            self.refused.append((idea.name, str(error)))
+            return (), 0.0
+        clues = [Clue(hit.episode, hit.step.index, hit.what) for hit in hits if not hit.episode.solved]
+        disturbed = {hit.episode.key for hit in hits if hit.episode.solved and hit.changes and not hit.step.invalid}
+        return clues, len(disturbed) / max(1, len(self._view.solved))
+
+    def _scored(self, idea: Idea, proposal: Proposal, clues: Sequence[Clue], harm: float) -> _Scored:
+        bottleneck = {failure.episode.key: set(failure.diagnosis.steps) for failure in self._view.failures}
+        touched = {clue.episode.key for clue in clues}
+        helped = {clue.episode.key for clue in clues if clue.step in bottleneck[clue.episode.key]}
+        expected = idea.strength * (len(helped) + BESIDE * len(touched - helped))
+        expected *= (1.0 - harm) * AGAIN ** self._against[idea.name]
+        hoped = helped or touched
+        flips = tuple(dict.fromkeys(e.task_id for e in self._view.failed if e.key in hoped))
+        finished = replace(
+            proposal, evidence=tuple(_evidence(clues)), prediction=Prediction(flips=flips, trigger=idea.name)
+        )
+        return _Scored(finished, expected)
+
+
+def _evidence(clues: Iterable[Clue]) -> list[Evidence]:
+    """The clues as evidence, the first of each episode before the second of any, at most MAX_EVIDENCE."""
+    seen: Counter[tuple[str, int]] = Counter()
+    ranked: list[tuple[int, int, Clue]] = []
+    for clue in clues:
+        ranked.append((seen[clue.episode.key], len(ranked), clue))
+        seen[clue.episode.key] += 1
+    chosen = sorted(ranked, key=lambda item: item[:2])[:MAX_EVIDENCE]
+    return [Evidence(clue.episode.task_id, clue.episode.id, clue.step, clue.what) for _, _, clue in chosen]
+
+
+def _ranked(scored: Sequence[_Scored]) -> list[Proposal]:
+    """By expected flips, each further proposal of a layer counting less; ties in the order of layers and names."""
+    left = sorted(scored, key=lambda s: (-s.score, LAYERS.index(s.proposal.layer), s.proposal.name))
+    taken: Counter[str] = Counter()
+    ranked: list[Proposal] = []
+    while left:
+        best = max(left, key=lambda s: s.score * SAME_LAYER ** taken[s.proposal.layer])
+        left.remove(best)
+        taken[best.proposal.layer] += 1
+        ranked.append(best.proposal)
+    return ranked

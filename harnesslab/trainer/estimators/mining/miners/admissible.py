@@ -1,0 +1,28 @@
+"""The possible actions are known and the model does not see them: tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harnesslab.rollout.taxonomy import action_text, clip
+from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
+from harnesslab.trainer.estimators.mining.view import View
+
+
+def mine(view: View) -> Iterator[Idea]:
+    """Fires where failed episodes chose, or had to choose, without the list in their request."""
+    clues = tuple(
+        Clue(episode, step.index, f"chose {clip(action_text(step.action) or step.raw, 60)} without seeing the choices")
+        for episode, step in view.failed_steps()
+        if step.admissible and (step.invalid or step.choices)
+    )
+    if clues:
+        yield Idea(
+            kind="admissible",
+            layer="contract",
+            stem="admissible",
+            about="The possible actions are listed under the observation.",
+            variants=(Variant(), Variant({"inline": True}), Variant({"hide_tried": True})),
+            strength=0.3,
+            clues=clues,
+        )

@@ -1,0 +1,37 @@
+"""Errors about names in statements, where the names were told: quote them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from harnesslab.rollout.taxonomy import is_error
+from harnesslab.trainer.estimators.mining.idea import Idea, Variant
+from harnesslab.trainer.estimators.mining.view import View, tool_of
+
+_ABOUT_NAMES = re.compile(r"(?i)\bsyntax\b|\bno such\b|\bunknown\b|\bcolumn\b|\bidentifier\b|\bnear\b|does not exist")
+_BACKTICKS = re.compile(r"(?i)mysql|mariadb|`")
+
+
+def mine(view: View) -> Iterator[Idea]:
+    """Fires for tools that take one text and answered with errors about names; replay finds the statements it mends.
+
+    The quotes are those of the database that the errors speak of.
+    """
+    tools: dict[str, list[str]] = {}
+    for _, step in view.failed_steps():
+        if is_error(step) and tool_of(step) and _ABOUT_NAMES.search(step.result):
+            tools.setdefault(tool_of(step), []).append(step.result)
+    for tool in sorted(tools, key=lambda name: (-len(tools[name]), name))[:1]:
+        first = (
+            "mysql" if sum(bool(_BACKTICKS.search(text)) for text in tools[tool]) * 2 > len(tools[tool]) else "sqlite"
+        )
+        dialects = [first, "mysql" if first == "sqlite" else "sqlite"]
+        yield Idea(
+            kind="quote",
+            layer="action",
+            stem="quote",
+            about="Names that the task tells are quoted where a statement needs it.",
+            variants=tuple(Variant({"dialect": dialect}, when={"tool": tool}) for dialect in dialects),
+            strength=0.5,
+        )

@@ -1,0 +1,28 @@
+"""Replies without a readable action: say once more what a reply must look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harnesslab.rollout.taxonomy import clip
+from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
+from harnesslab.trainer.estimators.mining.view import View
+
+
+def mine(view: View) -> Iterator[Idea]:
+    """Fires where failed episodes gave replies in which no action could be read; after a slip first, then always."""
+    clues = tuple(
+        Clue(episode, step.index, f"no action in {clip(step.raw, 80) or 'an empty reply'}")
+        for episode, step in view.failed_steps()
+        if step.action is None
+    )
+    if clues:
+        yield Idea(
+            kind="reminder",
+            layer="contract",
+            stem="reminder",
+            about="The form of a reply is said once more as the last thing that the model reads.",
+            variants=(Variant(when={"last_invalid": True}), Variant()),
+            strength=0.25,
+            clues=clues,
+        )

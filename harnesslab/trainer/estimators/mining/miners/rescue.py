@@ -1,0 +1,49 @@
+"""Replies that hold an action in another form: find it there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from harnesslab.rollout.taxonomy import is_error
+from harnesslab.trainer.estimators.mining.idea import Idea, Variant
+from harnesslab.trainer.estimators.mining.view import View, tool_of
+
+
+def mine(view: View) -> Iterator[Idea]:
+    """Offers the rescue to any run; replay keeps it only where it finds actions in the failed replies.
+
+    Where a tool takes one text, the words with which the texts that it accepted begin mark a bare argument.
+    """
+    variants = [Variant(params) for params in _bare(view)]
+    yield Idea(
+        kind="rescue",
+        layer="action",
+        stem="rescue",
+        about="An action is found in a reply that missed the form.",
+        variants=(*variants, Variant()),
+        strength=0.5,
+    )
+
+
+def _bare(view: View) -> Iterator[dict[str, Any]]:
+    for tool in view.tools or ():
+        function = tool["function"]
+        properties = function["parameters"]["properties"]
+        if [spec["type"] for spec in properties.values()] != ["string"]:
+            continue
+        argument = next(iter(properties))
+        heads: dict[str, set[str]] = {}
+        for episode in view.episodes:
+            for step in episode.steps:
+                if tool_of(step) != function["name"] or is_error(step) or not isinstance(step.action, dict):
+                    continue
+                found = re.match(r"\s*([A-Za-z]+)\b", str(step.action.get("arguments", {}).get(argument, "")))
+                if found:
+                    heads.setdefault(found[1].casefold(), set()).add(episode.task_id)
+        words = sorted(head for head, tasks in heads.items() if len(tasks) > 1)
+        if words:
+            # Up to a closing fence or an empty line: what follows is talk.
+            pattern = rf"(?is)\b(?:{'|'.join(words)})\b(?:(?!```|\n\s*\n).)+"
+            yield {"bare": pattern, "bare_tool": function["name"]}

@@ -1,0 +1,196 @@
+"""Each miner: it fires on its evidence, is silent without it, and what it offers loads as a harness file."""
+
+from __future__ import annotations
+
+import pytest
+from trajectories import episode, run
+
+from harnesslab.harness import Harness, load_harness
+from harnesslab.harness.files import intervention_file
+from harnesslab.harness.load import load_yaml
+from harnesslab.rollout.records import Episode
+from harnesslab.trainer.estimators.mining.idea import Idea
+from harnesslab.trainer.estimators.mining.miners import builtin_miners
+from harnesslab.trainer.estimators.mining.replay import Replay
+from harnesslab.trainer.estimators.mining.view import View
+from harnesslab.trainer.failures import Failures
+
+EMPTY = load_harness({"harness.toml": b'name = "demo"\n'})
+CAN = ("go to fridge", "take mug", "put mug on shelf")
+LISTED = {"admissible": CAN}
+REFUSED = {"admissible": CAN, "invalid": True}
+
+
+def call(name: str, **arguments: object) -> dict:
+    return {"name": name, "arguments": arguments}
+
+
+def view_of(*episodes: Episode, harness: Harness = EMPTY) -> View:
+    return View(Failures(run(*episodes)), harness)
+
+
+def offered(miner: str, view: View) -> list[Idea]:
+    """The ideas of one miner that have evidence; every rung of each must load."""
+    ideas = []
+    replay = Replay(view.harness, view.episodes, view.tools)
+    for idea in builtin_miners()[miner](view):
+        texts = [intervention_file(idea.kind, v.params, about=idea.about, when=v.when) for v in idea.variants]
+        assert texts and len(set(texts)) == len(texts)
+        for text in texts:
+            assert load_yaml(f"{idea.name}.yaml", text).kind == idea.kind
+        if idea.clues or (idea.clues is None and any(replay.hits(f"{idea.name}.yaml", text) for text in texts)):
+            ideas.append(idea)
+    return ideas
+
+
+def one(miner: str, *episodes: Episode) -> Idea:
+    ideas = offered(miner, view_of(*episodes))
+    assert len(ideas) == 1
+    return ideas[0]
+
+
+GOOD = episode("good", ("look", "a room"), ("put mug", "done"), solved=True)
+WRONG = episode("wrong", ("look", "a room"), ("wait", "an hour later"))
+"""A failure without a pattern: accepted, new and short."""
+
+
+@pytest.mark.parametrize("miner", sorted(set(builtin_miners()) - {"rerank"}))
+def test_silent_without_evidence(miner: str) -> None:
+    assert offered(miner, view_of(GOOD, WRONG)) == []
+
+
+def test_constrain_where_impossible_actions_were_given() -> None:
+    idea = one("constrain", episode("a", ("fly", "You cannot fly.", REFUSED), ("take mug", "Taken.", LISTED)))
+    assert [(clue.episode.task_id, clue.step) for clue in idea.clues or ()] == [("a", 0)]
+
+
+def test_constrain_not_with_tools_or_where_it_is_already() -> None:
+    step = ("fly", "You cannot fly.", REFUSED)
+    assert offered("constrain", view_of(episode("a", step, tools=("fly",)))) == []
+    assert offered("constrain", view_of(episode("a", ("fly", "no", REFUSED | {"choices": 3})))) == []
+
+
+def test_admissible_lists_what_the_model_did_not_see() -> None:
+    assert one("admissible", episode("a", ("fly", "You cannot fly.", REFUSED))).layer == "contract"
+
+
+def test_snap_takes_the_strictest_threshold_that_catches_something() -> None:
+    idea = one("snap", episode("a", ("go to the fridge", "Nothing happens.", REFUSED)))
+    assert idea.variants[0].params == {"threshold": 80}
+
+
+def test_rewrite_needs_the_same_slip_in_two_tasks() -> None:
+    first = episode("a", ("grab mug", "What?", REFUSED))
+    idea = one("verbs", first, episode("b", ("grab mug", "What?", REFUSED)))
+    assert idea.variants[0].params["pattern"] == r"(?i)^grab\b"
+    assert idea.variants[0].params["replacement"] == "take"
+    assert offered("verbs", view_of(first, WRONG)) == []
+
+
+def test_rescue_finds_the_action_in_prose() -> None:
+    said = {"raw": "Sure! I will **take mug** now.", "admissible": CAN}
+    assert one("rescue", episode("a", (None, "Say Action: ...", said))).kind == "rescue"
+    assert offered("rescue", view_of(episode("a", (None, "Say it.", {"raw": "Hm.", "admissible": CAN})))) == []
+
+
+def test_rescue_learns_how_a_bare_argument_begins() -> None:
+    query = (call("run", text="FIND x"), "rows")
+    good = [episode(task, query, (call("end", value=["1"]), "done"), tools=("end", "run")) for task in ("a", "b")]
+    bare = {"raw": "FIND y\n```\nThat should do."}
+    idea = one("rescue", *good, episode("c", (None, "No action.", bare), tools=("end", "run")))
+    assert idea.variants[0].params["bare_tool"] == "run"
+    assert "find" in idea.variants[0].params["bare"]
+
+
+def test_reminder_after_unread_replies() -> None:
+    idea = one("reminder", episode("a", (None, "Say Action: ...")))
+    assert idea.variants[0].when == {"last_invalid": True}
+
+
+def test_forms_tells_what_was_accepted() -> None:
+    verbs = ("put mug on shelf", "put pan on table", "go to sink", "go to oven")
+    idea = one("forms", episode("a", ("fly", "You cannot fly.", {"admissible": verbs, "invalid": True})))
+    assert idea.variants[0].params["text"] == "Use only these commands:\n- go to <...>\n- put <...> on <...>"
+
+
+def test_retry_error_where_an_error_follows_an_error() -> None:
+    idea = one("retry_error", episode("a", ("x", "Error: no such x"), ("x", "Error: no such x")))
+    assert [clue.step for clue in idea.clues or ()] == [1]
+    assert offered("retry_error", view_of(episode("a", ("x", "Error: no such x"), ("y", "fine")))) == []
+
+
+def test_no_repeat_and_loop_breaker_and_stagnation_on_circles() -> None:
+    circle = episode("a", *[("open", "start"), ("close", "start")] * 5)
+    assert one("no_repeat", circle).layer == "regulation"
+    assert one("loop_breaker", circle).variants[0].params == {}
+    assert one("stagnation", circle).variants[0].params == {}
+
+
+def test_loop_breaker_forces_where_the_possible_actions_are_known() -> None:
+    circle = episode("a", *[("take mug", "start", LISTED)] * 6)
+    assert one("loop_breaker", circle).variants[0].params == {"force": True}
+
+
+def test_budget_names_the_action_that_finishes() -> None:
+    done = episode("a", (call("run", text="x"), "rows"), (call("end", value=["1"]), "done"), tools=("end", "run"))
+    late = episode("b", *[(call("run", text=str(n)), f"rows {n}") for n in range(3)], budget=3, tools=("end", "run"))
+    idea = one("budget", done, late)
+    assert idea.variants[0].params["note"].endswith("Finish the task with end now.")
+    assert idea.strength > one("budget", episode("c", ("x", "y"), budget=1)).strength
+
+
+def test_finish_guard_waits_for_the_other_tool() -> None:
+    rash = episode("a", (call("end", value=["1"]), "done"), tools=("end", "run"))
+    tried = episode("b", (call("run", text="x"), "rows"), (call("end", value=["2"]), "done"), tools=("end", "run"))
+    idea = one("finish_guard", rash, tried)
+    assert idea.variants[0].params["finish_tool"] == "end"
+    assert idea.variants[0].params["until_tool"] == "run"
+
+
+def test_finish_guard_learns_what_a_good_result_starts_with() -> None:
+    tools = {"tools": ("end", "run"), "solved": True}
+    good = [episode(t, (call("run", text=t), f"[{t}]"), (call("end", value=[t]), "done"), **tools) for t in ("a", "b")]
+    error = (call("run", text="x"), "Error: no x")
+    rash = episode("c", error, (call("end", value=["2"]), "done"), tools=("end", "run"))
+    assert one("finish_guard", *good, rash).variants[0].params["until_observation"] == r"^\["
+
+
+def test_answers_are_copied_from_the_result() -> None:
+    made_up = episode("a", (call("run", text="x"), "[7]"), (call("end", value=["8"]), "done"), tools=("end", "run"))
+    copied = episode("b", (call("run", text="x"), "[7]"), (call("end", value=["7"]), "done"), tools=("end", "run"))
+    assert [idea.stem for idea in offered("answer", view_of(made_up, copied))] == ["copy_end"]
+    assert offered("answer", view_of(copied)) == []
+
+
+def test_finishing_is_due_once_a_result_is_there() -> None:
+    done = episode("a", (call("run", text="x"), "[7]"), (call("end", value=["7"]), "done"), tools=("end", "run"))
+    late = episode("b", *[(call("run", text="x"), "[7]")] * 3, budget=3, tools=("end", "run"))
+    assert [idea.stem for idea in offered("answer", view_of(done, late))] == ["then_end"]
+
+
+def test_rerank_weighs_shared_words_only_where_they_tell() -> None:
+    lost = episode("b", *[("take mug", "start", LISTED)] * 4)
+    won = episode("a", ("put mug on shelf", "done", LISTED), solved=True)
+    assert one("rerank", won, lost).variants[0].params == {"samples": 3, "overlap": 1.0}
+    lucky = episode("a", ("go to fridge", "done", LISTED), solved=True)
+    assert one("rerank", lucky, lost).variants[0].params == {"samples": 3}
+
+
+def test_state_card_reads_facts_from_sentences_that_end_differently() -> None:
+    moves = [("go", f"You are at the {place}. It is dark.") for place in ("sink", "oven")] * 4
+    idea = one("state_card", episode("a", *moves), episode("b", *moves))
+    facts = idea.variants[0].params["facts"]
+    assert facts == {"You are at the": r"You\ are\ at\ the ([\w -]+)"} or "You are at" in facts
+
+
+def test_quote_mends_names_that_the_task_tells() -> None:
+    told = "Which is it? The name of this table is Cars, and the headers of this table are Model Year,Price."
+    bad = call("run", text="SELECT Model Year FROM Cars")
+    raw = {"raw": "Action: run\n```\nSELECT Model Year FROM Cars\n```"}
+    failed = episode("a", (bad, "Error: no such column: Model", raw), instruction=told, tools=("run",))
+    idea = one("quote", failed)
+    assert idea.variants[0].when == {"tool": "run"}
+    hits = Replay(EMPTY, [failed], view_of(failed).tools).hits(
+        "action/quote.yaml", intervention_file("quote", idea.variants[0].params, when=idea.variants[0].when)
+    )
+    assert 'SELECT "Model Year" FROM Cars' in hits[0].what.replace("\\", "")
