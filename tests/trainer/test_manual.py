@@ -62,7 +62,7 @@ def test_bad_input_is_refused_at_once() -> None:
 def test_what_was_judged_on_this_baseline_is_not_proposed_again() -> None:
     estimator = ManualEstimator()
     made = estimator.add_text("contract/form.yaml", REMINDER)
-    here = {"content": made.content, "baseline": FAILURES.run.commit, "decision": "reject"}
+    here = {"content": made.content, "baseline": FAILURES.run.commit, "status": "rejected"}
     assert len(estimator.propose(FAILURES, HARNESS, [here])) == 0
     assert len(estimator.propose(FAILURES, HARNESS, [here | {"baseline": "f" * 40}])) == 1
 

@@ -65,7 +65,7 @@ def test_the_limit_holds_and_a_clean_run_gives_nothing() -> None:
 def test_what_was_turned_down_here_comes_as_its_next_rung() -> None:
     failures = mixed()
     first = next(p for p in MiningEstimator(limit=99).propose(failures, EMPTY) if p.kind == "rerank")
-    verdict = {**first.to_json(), "baseline": failures.run.commit, "decision": "reject"}
+    verdict = {**first.to_json(), "baseline": failures.run.commit, "status": "rejected"}
     second = next(p for p in MiningEstimator(limit=99).propose(failures, EMPTY, [verdict]) if p.kind == "rerank")
     assert "samples: 3" in first.diff() and "samples: 5" in second.diff()
     elsewhere = {**verdict, "baseline": "f" * 40}
@@ -76,7 +76,7 @@ def test_what_was_turned_down_here_comes_as_its_next_rung() -> None:
 def test_a_verdict_against_it_lowers_the_rank() -> None:
     failures = mixed()
     names = [p.name for p in MiningEstimator(limit=99).propose(failures, EMPTY)]
-    history = [{"name": names[0], "decision": "reject", "baseline": "f" * 40, "content": "x"}] * 5
+    history = [{"name": names[0], "status": "rejected", "baseline": "f" * 40, "content": "x"}] * 5
     assert [p.name for p in MiningEstimator(limit=99).propose(failures, EMPTY, history)].index(names[0]) > 0
 
 

@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 class PastVerdict(TypedDict, total=False):
-    """What an estimator is told of an earlier proposal: the verdict's JSON merged with the proposal's.
+    """What an estimator is told of an earlier proposal.
 
-    ``content`` is the proposal's content hash, ``baseline`` the commit that it was measured against, ``value`` the
-    loss. Keys may be absent; more may be there.
+    ``content`` is the proposal's content hash, ``baseline`` the commit that it was measured against, ``loss`` the
+    criterion's number. Keys may be absent; more may be there.
     """
 
     content: str
     baseline: str
-    decision: Literal["promote", "reject", "undecided"]
+    status: Literal["promoted", "rejected", "undecided"]
     layer: str
     kind: str
     name: str
-    value: float | None
-    why: str
+    loss: float
+    reason: str
 
 
 @runtime_checkable
@@ -51,5 +51,5 @@ def judged(history: Sequence[PastVerdict], baseline: str) -> set[str]:
     return {
         past["content"]
         for past in history
-        if "content" in past and past.get("decision") != "promote" and past.get("baseline", baseline) == baseline
+        if "content" in past and past.get("status") != "promoted" and past.get("baseline", baseline) == baseline
     }

@@ -71,7 +71,7 @@ class _Attempt:
     def __init__(self, view: View, history: Sequence[PastVerdict]):
         self._view = view
         self._done = judged(history, view.failures.run.commit)
-        self._against = Counter(past.get("name", "") for past in history if past.get("decision") != "promote")
+        self._against = Counter(past.get("name", "") for past in history if past.get("status") != "promoted")
         self._replay = Replay(view.harness, view.episodes, view.tools)
         self._leaks = LeakScan(view.episodes)
         self.refused: list[tuple[str, str]] = []
