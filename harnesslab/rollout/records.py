@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from harnesslab.rollout.env import Action
+from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, run_html, run_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Status = Literal["finished", "unscorable"]
 Owner = Literal["policy", "intervention", "environment", "backbone"]
@@ -177,3 +181,15 @@ class Run:
     def failures(self) -> list[Episode]:
         """Scorable episodes that missed the goal."""
         return [episode for episode in self.scorable if not episode.solved]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an episode (extra ``lab``); columns in :data:`harnesslab.rollout.show.EPISODE_COLUMNS`."""
+        import pandas as pd
+
+        return pd.DataFrame([episode_row(episode) for episode in self.episodes], columns=list(EPISODE_COLUMNS))
+
+    def __repr__(self) -> str:
+        return run_text(self)
+
+    def _repr_html_(self) -> str:
+        return run_html(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -74,7 +75,16 @@ class Runner:
             for job in queue:
                 if stop.is_set():
                     return
-                env, episode = await self._play(env, job)
+                try:
+                    env = env or self.environment.make()
+                except EnvironmentFault as fault:
+                    episode = _unscorable(job, self.budget, str(fault))
+                else:
+                    episode = await self._play(env, job)
+                    if episode.status == "unscorable":
+                        # An environment that broke is not used again.
+                        _close(env)
+                        env = None
                 if sink(job, episode):
                     stop.set()
                 # One turn of the loop between episodes, so that a cancellation can arrive.
@@ -83,13 +93,8 @@ class Runner:
             if env is not None:
                 _close(env)
 
-    async def _play(self, env: TextEnv | None, job: Job) -> tuple[TextEnv | None, Episode]:
-        """Play one job; an environment that broke is not used again."""
-        try:
-            env = env or self.environment.make()
-        except EnvironmentFault as fault:
-            return None, _unscorable(job, self.budget, str(fault))
-        episode = await play(
+    async def _play(self, env: TextEnv, job: Job) -> Episode:
+        return await play(
             env,
             job.task,
             job.pipeline,
@@ -99,10 +104,6 @@ class Runner:
             seed=self.seed,
             spend=self._spend,
         )
-        if episode.status == "unscorable":
-            _close(env)
-            env = None
-        return env, episode
 
 
 def _unscorable(job: Job, budget: int, reason: str) -> Episode:
@@ -121,7 +122,5 @@ def _unscorable(job: Job, budget: int, reason: str) -> Episode:
 
 def _close(env: TextEnv) -> None:
     """Close an instance; one that breaks while closing has nothing left to lose."""
-    try:
+    with contextlib.suppress(Exception):
         env.close()
-    except Exception:  # noqa: BLE001 - third-party code, and the episode's record is already safe
-        pass

@@ -1,0 +1,76 @@
+"""How a run shows itself: a head line, and one row an episode."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harnesslab.rollout.records import Episode, Run
+
+ROWS = 20
+"""Episodes that a run shows of itself; ``to_frame()`` has them all."""
+EPISODE_COLUMNS = (
+    "id", "task_id", "family", "repeat", "solved", "progress", "reward", "steps", "invalid", "prompt_tokens",
+    "completion_tokens", "seconds", "status", "owner", "reason", "fired",
+)  # fmt: skip
+"""Columns of a DataFrame of episodes. ``seconds`` is wall time; ``fired`` maps interventions to steps."""
+_HEAD = ("task", "family", "outcome", "progress", "steps", "invalid", "tokens", "how it ended")
+
+
+def episode_row(episode: Episode) -> dict[str, Any]:
+    """One episode as a row of :data:`EPISODE_COLUMNS`."""
+    same = {name: getattr(episode, name) for name in EPISODE_COLUMNS if name not in ("steps", "fired")}
+    return same | {"steps": episode.length, "fired": dict(episode.fired)}
+
+
+def run_head(run: Run) -> str:
+    """One line: what was played, with what, and how many tasks were solved."""
+    played = len(run.scorable)
+    broken = f", {len(run) - played} more could not be scored" if len(run) > played else ""
+    backbone = f" with {run.backbone}" if run.backbone else ""
+    return f"{run.split} run {run.id}{backbone}, harness {run.commit[:10]}: {run.solved} of {played} solved{broken}"
+
+
+def run_text(run: Run) -> str:
+    """The run in plain text."""
+    rows = [_HEAD, *map(_cells, run.episodes[:ROWS])]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([run_head(run), *lines, *_rest(run)])
+
+
+def run_html(run: Run) -> str:
+    """The run as an HTML table, all text escaped."""
+    head = "".join(f"<th scope='col'>{name}</th>" for name in _HEAD)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(episode)) + "</tr>"
+        for episode in run.episodes[:ROWS]
+    )
+    rest = "".join(f"<p>{line}</p>" for line in _rest(run))
+    caption = f"<caption>{html.escape(run_head(run))}</caption>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+
+def _cells(episode: Episode) -> Sequence[str]:
+    outcome = "solved" if episode.solved else "failed" if episode.status == "finished" else "unscorable"
+    return (
+        _short(episode.task_id, 40) + (f" #{episode.repeat}" if episode.repeat else ""),
+        _short(episode.family, 24),
+        outcome,
+        f"{episode.progress:.0%}",
+        str(episode.length),
+        str(episode.invalid),
+        str(episode.prompt_tokens + episode.completion_tokens),
+        _short(episode.reason, 60),
+    )
+
+
+def _rest(run: Run) -> list[str]:
+    return [f"... and {len(run) - ROWS} more episodes; .to_frame() has them all"] if len(run) > ROWS else []
+
+
+def _short(text: str, width: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
