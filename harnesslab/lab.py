@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from harnesslab.analysis.frames import CURVE_COLUMNS, curve_rows
 from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, OrderError, StoreError
 from harnesslab.harness.files import read_folder
@@ -79,6 +80,13 @@ class Lab:
         """Candidates that wait for a verdict, or whose measurement could not tell."""
         rows = [_candidate_row(row) for row in self.repo.candidates(state=("pending", "undecided"), limit=limit).rows]
         return Table(rows, title=f"pending ({len(rows)})")
+
+    def curve(self) -> Table:
+        """The learning curve: one row a verdict, oldest first, with what it solved, who decided, and when."""
+        rows = curve_rows(self.repo)
+        for row in rows:
+            row["when"] = _when(row["when"]) if row["when"] is not None else ""
+        return Table(rows, title="learning curve", columns=CURVE_COLUMNS)
 
     def openings(self) -> Table:
         """Each opening of the sealed split: when, with which backbone and commit, by whom."""

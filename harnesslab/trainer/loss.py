@@ -33,7 +33,8 @@ class Loss:
         self.proposal, self.baseline, self.measured, self.epoch = proposal, baseline, measured, epoch
         self.trainer: Trainer | None = None
         """Whose loss this is; set by :meth:`Trainer.evaluate`."""
-        self._judged = verdict
+        self.judged = verdict
+        """The criterion's own verdict, whatever a person decides."""
 
     def __float__(self) -> float:
         return self.verdict.value
@@ -65,7 +66,7 @@ class Loss:
         if not why.strip():
             raise ValueError(f"a person's {decision} needs a reason: pass reason='...'")
         # Always from the criterion's own verdict: a decision that was undone, or failed to be written, is no part of it.
-        self.verdict = self._judged.by_person(decision, who, why.strip())
+        self.verdict = self.judged.by_person(decision, who, why.strip())
 
     def __repr__(self) -> str:
         verdict = self.verdict

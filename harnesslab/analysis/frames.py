@@ -1,0 +1,150 @@
+"""DataFrames from what a lab has stored: episodes, steps, candidates, the learning curve, flips (extra ``lab``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harnesslab.rollout.records import Episode
+from harnesslab.rollout.show import EPISODE_COLUMNS
+from harnesslab.rollout.taxonomy import action_text
+from harnesslab.store import Candidate, LabRepo, RunStore
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CANDIDATES = 100_000
+"""Candidates that a frame holds at most: more than any lab will see."""
+
+STEP_COLUMNS = (
+    "task_id", "repeat", "step", "observation", "raw", "action", "executed", "invalid", "result", "reward", "fired",
+    "choices", "samples", "prompt_tokens", "completion_tokens", "seconds",
+)  # fmt: skip
+CURVE_COLUMNS = (
+    "epoch", "candidate", "what", "verdict", "baseline", "solved", "tasks", "gain", "decided by", "override", "when",
+)  # fmt: skip
+
+
+def stored_episodes(runs: RunStore, run_id: str) -> pd.DataFrame:
+    """One row an episode of a stored run, as ``Run.to_frame()`` gives, but read by columns and without traces."""
+    import pandas as pd
+
+    columns = runs.episode_columns(run_id)
+    columns["reason"] = [extra.get("reason", "") for extra in columns["extra"]]
+    return pd.DataFrame({name: columns[name] for name in EPISODE_COLUMNS})
+
+
+def steps(run: Iterable[Episode]) -> pd.DataFrame:
+    """One row a step of episodes whose steps are loaded (``lab.run(id)`` or ``lab.load_steps(episode)``)."""
+    import pandas as pd
+
+    rows = []
+    for episode in run:
+        for step in episode.steps:
+            row = {
+                "task_id": episode.task_id,
+                "repeat": episode.repeat,
+                "step": step.index,
+                "action": action_text(step.action),
+                "fired": ", ".join(step.fired),
+                "samples": len(step.replies),
+                "prompt_tokens": sum(reply.get("prompt_tokens") or 0 for reply in step.replies),
+                "completion_tokens": sum(reply.get("completion_tokens") or 0 for reply in step.replies),
+            }
+            same = ("observation", "raw", "executed", "invalid", "result", "reward", "choices", "seconds")
+            rows.append(row | {name: getattr(step, name) for name in same})
+    return pd.DataFrame(rows, columns=list(STEP_COLUMNS))
+
+
+def fired(run: Iterable[Episode]) -> pd.DataFrame:
+    """One row an intervention: on how many tasks it fired, in how many steps, and how many of those tasks were solved."""
+    import pandas as pd
+
+    counts: dict[str, dict[str, Any]] = {}
+    for episode in run:
+        for name, times in episode.fired.items():
+            row = counts.setdefault(name, {"intervention": name, "episodes": 0, "steps": 0, "solved": 0})
+            row["episodes"] += 1
+            row["steps"] += times
+            row["solved"] += episode.solved
+    frame = pd.DataFrame(list(counts.values()), columns=["intervention", "episodes", "steps", "solved"])
+    return frame.sort_values(["episodes", "intervention"], ascending=[False, True], ignore_index=True)
+
+
+def candidates(repo: LabRepo) -> pd.DataFrame:
+    """One row a candidate, newest first: id, state, what, layer, kind, estimator, reason, who decided, delta, times (UTC)."""
+    import pandas as pd
+
+    names = (
+        "id",
+        "state",
+        "subject",
+        "layer",
+        "kind",
+        "estimator",
+        "reason",
+        "decided_by",
+        "delta",
+        "created",
+        "decided_at",
+    )
+    frame = pd.DataFrame([{name: getattr(row, name) for name in names} for row in _all(repo)], columns=list(names))
+    for name in ("created", "decided_at"):
+        frame[name] = pd.to_datetime(frame[name].astype("float64"), unit="s", utc=True)
+    return frame
+
+
+def curve_rows(repo: LabRepo) -> list[dict[str, Any]]:
+    """The learning curve as plain rows (:data:`CURVE_COLUMNS`): one a verdict, oldest first.
+
+    ``epoch`` counts the verdicts from 1. ``baseline`` and ``solved`` are tasks solved before and with the candidate, of
+    ``tasks``; None for a candidate that a person judged without a measurement.
+    """
+    judged = [row for row in _all(repo) if row.state in ("promoted", "rejected", "undecided") and row.verdict]
+    judged.sort(key=lambda row: (row.decided_at or row.created, row.id))
+    return [_curve_row(epoch, row) for epoch, row in enumerate(judged, 1)]
+
+
+def curve(repo: LabRepo) -> pd.DataFrame:
+    """:func:`curve_rows` as a DataFrame, times as UTC timestamps."""
+    import pandas as pd
+
+    frame = pd.DataFrame(curve_rows(repo), columns=list(CURVE_COLUMNS))
+    frame["when"] = pd.to_datetime(frame["when"].astype("float64"), unit="s", utc=True)
+    return frame
+
+
+def flips(verdict: Mapping[str, Any]) -> pd.DataFrame:
+    """One row a task whose outcome changed, from a verdict's JSON: task, before, after, incidental."""
+    import pandas as pd
+
+    rows = [
+        {"task": flip["task"], "before": flip["from"], "after": flip["to"], "incidental": flip["incidental"]}
+        for flip in verdict.get("flips", ())
+    ]
+    return pd.DataFrame(rows, columns=["task", "before", "after", "incidental"])
+
+
+def _all(repo: LabRepo) -> Sequence[Candidate]:
+    return repo.candidates(limit=CANDIDATES).rows
+
+
+def _curve_row(epoch: int, row: Candidate) -> dict[str, Any]:
+    verdict = row.verdict or {}
+    solved, tasks = verdict.get("solved") or {}, verdict.get("tasks") or None
+    person = verdict.get("decided_by") == "person"
+    before = len(solved.get("baseline", ())) if tasks else None
+    after = len(solved.get("candidate", ())) if tasks else None
+    return {
+        "epoch": epoch,
+        "candidate": row.id,
+        "what": row.subject,
+        "verdict": row.state,
+        "baseline": before,
+        "solved": after,
+        "tasks": tasks,
+        "gain": after - before if before is not None and after is not None else None,
+        "decided by": str(verdict.get("who", "a person") if person else verdict.get("criterion", "")),
+        "override": bool(verdict.get("override")),
+        "when": row.decided_at,
+    }

@@ -1,0 +1,208 @@
+"""Plots with matplotlib (extra ``lab``). Each returns its Figure and prints nothing.
+
+Colours are those of Okabe and Ito, which people with colour-blindness can tell apart, and each comes with a marker, a hatch or
+a word. Figures have a white ground of their own, so that they read in a dark notebook, too.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from harnesslab.analysis.frames import curve_rows, fired
+from harnesslab.rollout.records import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
+
+    from harnesslab.lab import Lab
+    from harnesslab.trainer.failures import Failures
+    from harnesslab.trainer.verdict import Verdict
+
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+HATCHES = ("", "//", "..", "xx")
+ROWS = 25
+"""Rows of a bar plot or a matrix; the rest is counted in the title."""
+
+
+def learning_curve(lab: Lab, *, controls: Sequence[Run] = (), level: float = 0.95) -> Figure:
+    """Solved share of the baseline after each verdict, with Wilson intervals at ``level``; turned-down candidates as crosses.
+
+    ``controls`` are runs of the random control; each is drawn where the harness that it ran under was promoted (one on
+    the first baseline at 0). The share is of the gate tasks that the candidate's measurement played.
+    """
+    from harnesslab.analysis.statistics import wilson
+
+    figure, axes = _figure(7, 3.8)
+    rows = curve_rows(lab.repo)
+    xs, shares, lows, highs = [], [], [], []
+    for x, solved, tasks in _baseline(rows):
+        low, high = wilson(solved, tasks, level)
+        xs.append(x)
+        shares.append(solved / tasks)
+        lows.append(max(0.0, solved / tasks - low))
+        highs.append(max(0.0, high - solved / tasks))
+    if xs:
+        axes.plot(
+            [*xs, max(len(rows), xs[-1])], [*shares, shares[-1]], drawstyle="steps-post", color=BLUE, linewidth=1.6
+        )
+        axes.errorbar(
+            xs, shares, yerr=[lows, highs], fmt="o", color=BLUE, capsize=3, label=f"baseline, {level:.0%} interval"
+        )
+    for state, colour, marker in (("rejected", ORANGE, "x"), ("undecided", GREY, "D")):
+        points = [
+            (row["epoch"], row["solved"] / row["tasks"]) for row in rows if row["verdict"] == state and row["tasks"]
+        ]
+        if points:
+            xs, shares = [x for x, _ in points], [share for _, share in points]
+            axes.plot(xs, shares, marker, color=colour, label=f"{state} candidate", fillstyle="none")
+    _controls(axes, lab, rows, controls)
+    axes.set(
+        xlabel="epoch (one verdict each)",
+        ylabel="solved share of gate tasks",
+        ylim=(-0.04, 1.04),
+        title="Learning curve",
+    )
+    axes.xaxis.set_major_locator(_whole_numbers())
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="best", fontsize=9)
+    return figure
+
+
+def failure_causes(failures: Failures) -> Figure:
+    """How many episodes failed for each cause, largest first; the label of each is its hatch and its colour."""
+    from harnesslab.rollout.taxonomy import LABELS
+
+    clusters = failures.clusters[:ROWS]
+    figure, axes = _figure(7, 1.2 + 0.36 * max(1, len(clusters)))
+    colours = dict(zip(LABELS, (BLUE, ORANGE, GREEN, GREY), strict=True))
+    hatches = dict(zip(LABELS, HATCHES, strict=True))
+    for label in LABELS:
+        places = [place for place, cluster in enumerate(clusters) if cluster.label == label]
+        counts = [len(clusters[place]) for place in places]
+        if places:
+            bars = axes.barh(places, counts, color=colours[label], hatch=hatches[label], edgecolor="white", label=label)
+            axes.bar_label(bars, padding=3)
+    axes.set_yticks(range(len(clusters)), [_short(cluster.title) for cluster in clusters], parse_math=False)
+    axes.invert_yaxis()
+    title = f"{len(failures)} of {len(failures.run.scorable)} episodes failed"
+    axes.set(xlabel="episodes", title=title + _hidden(len(failures.clusters)))
+    axes.xaxis.set_major_locator(_whole_numbers())
+    if clusters:
+        axes.legend(loc="lower right", fontsize=9)
+    return figure
+
+
+def flip_matrix(verdict: Verdict) -> Figure:
+    """The tasks by outcome before and after: four counts, with the flips named beside their cell."""
+    before, after = set(verdict.solved["baseline"]), set(verdict.solved["candidate"])
+    neither = verdict.tasks - len(before | after)
+    cells = [[neither, len(after - before)], [len(before - after), len(before & after)]]
+    figure, axes = _figure(5.2, 4)
+    axes.imshow([[0.0, 0.45], [0.75, 0.15]], cmap="cividis_r", vmin=0, vmax=2)
+    words = [["failed in both", "gained"], ["lost", "solved in both"]]
+    incidental = {flip.task for flip in verdict.flips if flip.incidental}
+    chance = [["", _by_chance(after - before, incidental)], [_by_chance(before - after, incidental), ""]]
+    for row in range(2):
+        for column in range(2):
+            text = f"{cells[row][column]}\n{words[row][column]}{chance[row][column]}"
+            axes.text(column, row, text, ha="center", va="center", color="black", fontsize=11)
+    axes.set_xticks([0, 1], ["failed", "solved"])
+    axes.set_yticks([0, 1], ["failed", "solved"])
+    axes.set(
+        xlabel="with the candidate (tasks)",
+        ylabel="baseline (tasks)",
+        title=f"{verdict.tasks} tasks: {verdict.decision}",
+    )
+    return figure
+
+
+def fired_counts(run: Run) -> Figure:
+    """On how many episodes each intervention fired, and how many of them were solved."""
+    counts = fired(run)
+    shown = counts.head(ROWS)
+    figure, axes = _figure(7, 1.2 + 0.36 * max(1, len(shown)))
+    places = list(range(len(shown)))
+    if places:
+        bars = axes.barh(places, shown["episodes"], color="white", edgecolor=BLUE, label="fired")
+        axes.barh(
+            places, shown["solved"], color=BLUE, hatch="//", edgecolor="white", label="fired, and the task was solved"
+        )
+        axes.bar_label(bars, padding=3)
+        axes.legend(loc="lower right", fontsize=9)
+    axes.set_yticks(places, [_short(name) for name in shown["intervention"]], parse_math=False)
+    axes.invert_yaxis()
+    axes.set(
+        xlabel="episodes",
+        xlim=(0, max(1, len(run)) * 1.08),
+        title=f"What fired in {len(run)} episodes" + _hidden(len(counts)),
+    )
+    axes.xaxis.set_major_locator(_whole_numbers())
+    return figure
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as a PNG."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=100)
+    return out.getvalue()
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    # Not pyplot: a figure that pyplot knows is shown by itself and stays in memory. In return it has to show itself.
+    from matplotlib.figure import Figure
+
+    class Plot(Figure):
+        """A figure that a notebook shows whether pyplot was imported or not."""
+
+        def _repr_png_(self) -> bytes:
+            return png(self)
+
+    figure = Plot(figsize=(width, height), layout="constrained", facecolor="white")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x", alpha=0.25)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _whole_numbers() -> Locator:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True)
+
+
+def _baseline(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int, int]]:
+    """(epoch, solved, tasks) of the baseline at the start and after each promotion that was measured."""
+    measured = [row for row in rows if row["tasks"]]
+    points = [(0, measured[0]["baseline"], measured[0]["tasks"])] if measured else []
+    points += [(row["epoch"], row["solved"], row["tasks"]) for row in measured if row["verdict"] == "promoted"]
+    return points
+
+
+def _controls(axes: Axes, lab: Lab, rows: Sequence[dict[str, Any]], controls: Sequence[Run]) -> None:
+    if not controls:
+        return
+    commits = {row.commit: row.id for row in lab.repo.candidates(state="promoted", limit=10_000).rows}
+    epochs = {row["candidate"]: row["epoch"] for row in rows}
+    points = sorted((epochs.get(commits.get(run.commit, ""), 0), run.rate) for run in controls)
+    if len(points) == 1:
+        axes.axhline(points[0][1], color=GREY, linestyle="--", linewidth=1.2)
+    axes.plot(*zip(*points, strict=True), "s--", color=GREY, label="random control under the same harness")
+
+
+def _by_chance(tasks: set[str], incidental: set[str]) -> str:
+    count = len(tasks & incidental)
+    return f"\n({count} incidental)" if count else ""
+
+
+def _hidden(total: int) -> str:
+    return f" (the {ROWS} largest of {total})" if total > ROWS else ""
+
+
+def _short(text: str, width: int = 46) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"

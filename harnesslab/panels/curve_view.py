@@ -1,0 +1,43 @@
+"""The learning curve panel: the verdicts in git, as a picture and as a table."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+from harnesslab.lab import Lab
+from harnesslab.panels.base import Panel
+from harnesslab.panels.markup import page
+from harnesslab.rollout.records import Run
+
+
+class CurvePanel(Panel):
+    """Shows how the baseline grew. ``controls``: runs of the random control under some of the harnesses."""
+
+    def __init__(self, lab: Lab, controls: Sequence[Run] = ()):
+        import ipywidgets as widgets
+
+        super().__init__()
+        self.lab, self.controls = lab, tuple(controls)
+        self._view = widgets.HTML()
+        self._again = self.button("Read again", "Draw what is in git now", lambda: None)
+        self.box.children = [self._view, self._again, self.error]
+        self.redraw()
+
+    def static(self) -> str:
+        rows = self.lab.curve()
+        return page(_picture(self.lab, self.controls) if len(rows) else "", rows._repr_html_())
+
+    def plain(self) -> str:
+        return repr(self.lab.curve())
+
+    def redraw(self) -> None:
+        self._view.value = self.static()
+
+
+def _picture(lab: Lab, controls: Sequence[Run]) -> str:
+    from harnesslab.analysis.plots import learning_curve, png
+
+    data = base64.b64encode(png(learning_curve(lab, controls=controls))).decode("ascii")
+    alt = "Learning curve: solved share of the baseline after each verdict; the table below has the numbers."
+    return f"<img alt='{alt}' src='data:image/png;base64,{data}' style='max-width:100%'>"

@@ -1,0 +1,230 @@
+"""The interventions panel: read a proposal, edit it, measure it, accept or reject it with a reason, undo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harnesslab.analysis.show import verdict_html
+from harnesslab.errors import ConfigError, HarnesslabError, OrderError
+from harnesslab.panels import markup
+from harnesslab.panels.base import Panel
+from harnesslab.panels.controls import Controls
+from harnesslab.panels.decisions import Standing, standing
+from harnesslab.panels.evidence import evidence_html, prediction_html
+from harnesslab.panels.markup import page, section, table, text
+from harnesslab.panels.work import Job
+from harnesslab.rollout.progress import Bar
+from harnesslab.trainer.edit import edited
+from harnesslab.trainer.loss import Loss
+from harnesslab.trainer.proposal import Proposal, Proposals
+
+if TYPE_CHECKING:
+    from harnesslab.trainer.trainer import Trainer
+
+STATIC = 20
+"""Proposals whose details the static view holds."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One proposal as it stands in the panel: maybe edited, maybe measured."""
+
+    original: Proposal
+    proposal: Proposal
+    loss: Loss | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether a person edited it here."""
+        return self.proposal.content != self.original.content
+
+
+class InterventionsPanel(Panel):
+    """Everything that the buttons do can be called, too: ``show``, ``edit``, ``measure``, ``accept``, ``reject``, ``undo``."""
+
+    def __init__(self, proposals: Proposals, trainer: Trainer):
+        super().__init__()
+        self.trainer, self.refused = trainer, proposals.refused
+        self.rows = [Row(proposal, proposal) for proposal in proposals]
+        self._decided: list[int] = []
+        self._job: Job[Loss] | None = None
+        self._ui = Controls(self)
+        self.box.children = self._ui.children
+        self.redraw()
+
+    # -- from Python and from the buttons -------------------------------------------------------------
+
+    def show(self, i: int) -> InterventionsPanel:
+        """Show proposal ``i`` in the panel."""
+        self._row(i)
+        self._ui.choose(i)
+        return self
+
+    def edit(self, i: int, text: str, path: str | None = None) -> Proposal:
+        """Put another text in the place of a proposal's file (the intervention's own unless ``path`` names another).
+
+        Raises HarnessFileError, with line and key, for a text that is no intervention; the proposal then stays as it was.
+        """
+        return self.exclusive(lambda: self.put_text(i, text, path))
+
+    def measure(self, i: int) -> Loss:
+        """Measure proposal ``i`` beside the baseline and return the loss; waits for it."""
+        return self.exclusive(lambda: self._keep(self._open_row(i), self.trainer.evaluate(self._row(i).proposal)))
+
+    def accept(self, i: int, *, reason: str) -> bool:
+        """Promote proposal ``i``; returns whether the baseline moved. Unmeasured proposals can be accepted, and are recorded so."""
+        return self.exclusive(lambda: self.decide(i, "accept", reason))
+
+    def reject(self, i: int, *, reason: str) -> None:
+        """Turn proposal ``i`` down; it stays under its rejected ref with the reason."""
+        self.exclusive(lambda: self.decide(i, "reject", reason))
+
+    def undo(self, i: int | None = None) -> None:
+        """Take back the decision on proposal ``i``, or the last one that was made in this panel."""
+        self.exclusive(lambda: self.take_back(i))
+
+    def cancel(self) -> None:
+        """Stop a measurement that the button started; the episodes that it finished are kept."""
+        if self._job is not None:
+            self._job.cancel()
+
+    # -- the same, for the handlers: errors are shown by whoever calls --------------------------------
+
+    def put_text(self, i: int, text: str, path: str | None = None) -> Proposal:
+        """See :meth:`edit`."""
+        row = self._row(i)
+        row.proposal = edited(row.proposal, text, path=path, trust=self.trainer.lab.trust)
+        row.loss = None
+        return row.proposal
+
+    def start(self, i: int) -> Job[Loss]:
+        """Start measuring on harnesslab's loop; the panel stays busy until :meth:`_ended`."""
+        row = self._open_row(i)
+        work, bar = self.trainer.prepare(row.proposal)
+        self._ui.measuring(bar)
+
+        def ended(loss: Loss | None, error: BaseException | None) -> None:
+            if loss is not None:
+                self._keep(row, loss)
+            self._ended(error, bar)
+
+        self._job = Job(work, bar, self._ui.measuring, ended)
+        return self._job
+
+    def decide(self, i: int, decision: str, reason: str) -> bool:
+        """See :meth:`accept` and :meth:`reject`."""
+        row = self._open_row(i)
+        if not reason.strip():
+            raise ConfigError("write a reason first: it is stored with the decision")
+        what = row.loss if row.loss is not None else row.proposal
+        if (
+            decision == "accept"
+            and isinstance(what, Loss)
+            and what.verdict.baseline != self.trainer.lab.repo.baseline()
+        ):
+            raise OrderError("this proposal was measured on an earlier baseline: measure it again before you accept it")
+        moved = self.trainer.accept(what, reason) if decision == "accept" else self.trainer.reject(what, reason)
+        self._decided.append(i)
+        return moved
+
+    def take_back(self, i: int | None) -> None:
+        """See :meth:`undo`."""
+        if i is None and not self._decided:
+            raise OrderError("nothing was decided in this panel yet; undo(i) takes back what was decided before")
+        chosen = self._decided[-1] if i is None else i
+        now = self.standing(chosen)
+        if now.candidate is None or not now.decided:
+            raise OrderError(f"proposal {chosen} is {now.word}: there is no decision to undo")
+        self.trainer.undo(now.candidate.id)
+        self._decided = [other for other in self._decided if other != chosen]
+
+    # -- views ----------------------------------------------------------------------------------------
+
+    def standing(self, i: int) -> Standing:
+        """What git knows of proposal ``i``."""
+        return standing(self.trainer.lab, self._row(i).proposal)
+
+    def overview(self, chosen: int | None = None) -> str:
+        """The table of all proposals."""
+        rows = [self._overview_row(i, row, chosen) for i, row in enumerate(self.rows)]
+        head = ("", "state", "intervention", "what it does", "should flip", "measured")
+        listed = table(head, rows, caption=f"{len(rows)} proposals", now=chosen)
+        refused = "".join(f"<p>Refused {text(name)}: {text(reason, 300)}</p>" for name, reason in self.refused)
+        return listed + refused
+
+    def detail(self, i: int) -> str:
+        """One proposal whole: standing, diff, prediction, evidence, verdict."""
+        row, lab = self.rows[i], self.trainer.lab
+        proposal = row.proposal
+        by = f"{proposal.layer}, {proposal.kind}, proposed by {proposal.estimator}"
+        parts = [f"<p><b>{text(proposal.name)}</b> ({text(by)}): {text(proposal.about, 400)}</p>"]
+        if sentence := self.standing(i).sentence:
+            parts.append(f"<p class='hl-mark'>{text(sentence, 500)}</p>")
+        parts.append(section("Diff to the baseline", markup.diff(proposal.diff(lab.harness().files))))
+        parts.append(section("Prediction", prediction_html(proposal.prediction)))
+        parts.append(section(f"Evidence ({len(proposal.evidence)})", evidence_html(proposal.evidence, lab)))
+        if row.loss is not None:
+            parts.append(section("Verdict", verdict_html(row.loss.judged.to_json(), title=proposal.name)))
+        return "".join(parts)
+
+    def static(self) -> str:
+        folded = [
+            section(f"{i}: {row.proposal.name}", self.detail(i), open_=False)
+            for i, row in enumerate(self.rows[:STATIC])
+        ]
+        return page(self.overview(), *folded)
+
+    def plain(self) -> str:
+        lines = [f"{len(self.rows)} proposals"]
+        for i, row in enumerate(self.rows):
+            measured = f"; {_measured(row.loss)}" if row.loss is not None else ""
+            lines.append(f"  [{i}] {self.standing(i).word}: {row.proposal}{measured}")
+        return "\n".join(lines + [f"  refused {name}: {reason}" for name, reason in self.refused])
+
+    def redraw(self) -> None:
+        self._ui.redraw()
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _row(self, i: int) -> Row:
+        if not isinstance(i, int) or not 0 <= i < len(self.rows):
+            raise ConfigError(f"there is no proposal {i!r}: there are {len(self.rows)}, counted from 0")
+        return self.rows[i]
+
+    def _open_row(self, i: int) -> Row:
+        row, now = self._row(i), self.standing(i)
+        if now.decided:
+            raise OrderError(f"proposal {i} is {now.word} already; undo({i}) takes that back")
+        return row
+
+    def _keep(self, row: Row, loss: Loss) -> Loss:
+        row.loss = loss
+        return loss
+
+    def _ended(self, error: BaseException | None, bar: Bar) -> None:
+        self._job = None
+        self._ui.measured(bar)
+        if error is not None and not isinstance(error, Exception):
+            error = HarnesslabError(f"stopped after {bar.done} of {bar.total} episodes; what was played is kept")
+        if error is not None:
+            self.show_error(error)
+        self.release()
+
+    def _overview_row(self, i: int, row: Row, chosen: int | None) -> tuple[str, ...]:
+        proposal = row.proposal
+        return (
+            f"{i} (shown)" if i == chosen else str(i),
+            f"<span class='hl-tag'>{text(self.standing(i).word)}</span>{' edited' if row.changed else ''}",
+            f"{text(proposal.name)}<br>{text(proposal.kind)}",
+            text(proposal.about),
+            str(len(proposal.prediction.flips)) + " tasks",
+            text(_measured(row.loss)) if row.loss is not None else "not yet",
+        )
+
+
+def _measured(loss: Loss) -> str:
+    """What the criterion said, whatever a person decided."""
+    verdict = loss.judged
+    before, after = len(verdict.solved["baseline"]), len(verdict.solved["candidate"])
+    return f"solved {before} → {after} of {verdict.tasks}, {verdict.decision}: {verdict.why}"

@@ -1,0 +1,106 @@
+"""The verdict panel: what one measurement found, and a person's decision on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harnesslab.analysis.show import verdict_html
+from harnesslab.errors import ConfigError, OrderError
+from harnesslab.panels.base import Panel
+from harnesslab.panels.markup import page, text
+from harnesslab.store import Candidate
+from harnesslab.trainer.loss import Loss
+
+if TYPE_CHECKING:
+    from harnesslab.trainer.trainer import Trainer
+
+
+class VerdictPanel(Panel):
+    """Shows a loss. ``accept(reason=...)``, ``reject(reason=...)`` and ``undo()`` do what the buttons do."""
+
+    def __init__(self, loss: Loss, trainer: Trainer):
+        import ipywidgets as widgets
+
+        super().__init__()
+        self.loss, self.trainer = loss, trainer
+        self._view = widgets.HTML()
+        self._reason = self.control(
+            widgets.Text(description="Reason", placeholder="why you accept or reject it; stored in git")
+        )
+        self._reason.layout.width = "60%"
+        self._accept = self.button(
+            "Accept", "Make it part of the baseline, with your reason", self._accepted, "success"
+        )
+        self._reject = self.button("Reject", "Keep it as rejected, with your reason", self._rejected, "danger")
+        self._undo = self.button("Undo", "Take the decision back", self._take_back)
+        buttons = widgets.HBox([self._accept, self._reject, self._undo])
+        self.box.children = [self._view, self._reason, buttons, self.error]
+        self.redraw()
+
+    def accept(self, *, reason: str) -> bool:
+        """Promote the candidate; returns whether the baseline moved. Against the criterion it is recorded as an override."""
+        return bool(self.exclusive(lambda: self._decide("accept", reason)))
+
+    def reject(self, *, reason: str) -> None:
+        """Turn the candidate down; it stays under its rejected ref with the reason."""
+        self.exclusive(lambda: self._decide("reject", reason))
+
+    def undo(self) -> None:
+        """Take the decision on this candidate back."""
+        self.exclusive(self._take_back)
+
+    @property
+    def candidate(self) -> Candidate:
+        """The candidate as git knows it now."""
+        return self.trainer.lab.repo.candidate(self.loss.candidate)
+
+    def static(self) -> str:
+        return page(self._body())
+
+    def plain(self) -> str:
+        lines = [repr(self.loss), self._standing()]
+        for flip in self.loss.verdict.flips:
+            became = "now solved" if flip.after else "now failed"
+            lines.append(f"  {flip.task}: {became}{' (incidental: nothing new fired)' if flip.incidental else ''}")
+        return "\n".join(lines)
+
+    def redraw(self) -> None:
+        self._view.value = page(self._body())
+        decided = self.candidate.state in ("promoted", "rejected")
+        self.only({self._accept: not decided, self._reject: not decided, self._undo: decided})
+
+    def _body(self) -> str:
+        stored = self.candidate.verdict or self.loss.verdict.to_json()
+        mark = f"<p class='hl-mark'>{text(self._standing(), 500)}</p>"
+        return mark + verdict_html(stored, title=self.loss.proposal.name)
+
+    def _standing(self) -> str:
+        candidate = self.candidate
+        if candidate.state == "pending":
+            return "Nobody has decided yet."
+        verdict = candidate.verdict or {}
+        person = verdict.get("decided_by") == "person"
+        who = verdict.get("who", "a person") if person else verdict.get("criterion", "the criterion")
+        against = ", an override of the criterion" if verdict.get("override") else ""
+        return f"{candidate.state.capitalize()} by {who}{against}."
+
+    def _accepted(self) -> None:
+        self._decide("accept", self._reason.value)
+        self._reason.value = ""
+
+    def _rejected(self) -> None:
+        self._decide("reject", self._reason.value)
+        self._reason.value = ""
+
+    def _decide(self, decision: str, reason: str) -> bool:
+        if self.candidate.state in ("promoted", "rejected"):
+            raise OrderError(f"the candidate is {self.candidate.state} already; undo() takes that back")
+        if not reason.strip():
+            raise ConfigError("write a reason first: it is stored with the decision")
+        act = self.trainer.accept if decision == "accept" else self.trainer.reject
+        return act(self.loss, reason)
+
+    def _take_back(self) -> None:
+        if self.candidate.state not in ("promoted", "rejected"):
+            raise OrderError("nothing was decided on this candidate, so there is nothing to undo")
+        self.trainer.undo(self.loss.candidate)
