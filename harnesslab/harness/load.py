@@ -46,10 +46,10 @@ class PromptSpec(Params):
 class Manifest(Params):
     """``harness.toml``."""
 
-    name: str = Field(min_length=1, max_length=100)
-    format: Literal[1] = 1
-    protocol: Protocol = "text"
-    prompt: PromptSpec = PromptSpec()
+    name: str = Field(min_length=1, max_length=100, description="the harness's name")
+    format: Literal[1] = Field(default=1, description="format of this folder")
+    protocol: Protocol = Field(default="text", description="how an action is written in a reply")
+    prompt: PromptSpec = Field(default=PromptSpec(), description="the base prompt")
 
 
 class Head(Params):
@@ -166,7 +166,8 @@ def _manifest(text: str) -> Manifest:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = re.search(r"\(at line (\d+)", str(error))
-        raise HarnessFileError(MANIFEST, f"not valid TOML: {error}", line=int(found[1]) if found else None) from error
+        line = int(found[1]) if found else text.count("\n") + 1
+        raise HarnessFileError(MANIFEST, f"not valid TOML: {error}", line=line) from error
     known = data.get("format", FORMAT)
     if isinstance(known, int) and known > FORMAT:
         message = f"format {known} is newer than this harnesslab knows ({FORMAT}); update harnesslab"

@@ -9,22 +9,25 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-COMPARE = frozenset("= == != <> < > <= >= like in is between not glob regexp".split())
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+COMPARE = _words("= == != <> < > <= >= like in is between not glob regexp")
 """Symbols and words that compare; a value follows."""
-TABLES = frozenset("from join update into table".split())
+TABLES = _words("from join update into table")
 """Words that a table's name follows."""
-LISTS = TABLES | frozenset("select by set".split())
+LISTS = TABLES | _words("select by set")
 """Clauses in which names are listed."""
-CLAUSES = LISTS | frozenset("where on having when then else values limit".split())
+CLAUSES = LISTS | _words("where on having when then else values limit")
 """Words that open a clause."""
-RESERVED = CLAUSES | frozenset(
-    """add all alter and as asc between case check collate column commit constraint create cross current_date
+RESERVED = CLAUSES | _words("""add all alter and as asc between case check collate column commit constraint create cross current_date
     current_time default delete desc distinct drop end escape except exists foreign full group if in index inner insert
     intersect is key left like natural not null offset or order outer primary references right rollback to
-    transaction union unique using with""".split()
-)
+    transaction union unique using with""")
 """Words that cannot stand bare as a name in the usual dialects."""
-AGGREGATES = frozenset("count max min sum avg".split())
+AGGREGATES = _words("count max min sum avg")
 
 REST = r"""(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<text>'(?:[^']|'')*(?:'|\Z))|(?P<double>"(?:[^"]|"")*(?:"|\Z))
 |(?P<tick>`[^`]*(?:`|\Z)|\[[^\]\n]*\])|(?P<word>\w+)|(?P<space>\s+)|(?P<symbol><>|!=|<=|>=|==|\|\||.)"""

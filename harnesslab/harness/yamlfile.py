@@ -26,6 +26,8 @@ _IMPLICIT = {"null", "bool", "int", "float", "str", "seq", "map", "timestamp", "
 """Tags that YAML gives by itself to what is written without a tag."""
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
+_BREAKS = "\r\x85\u2028\u2029"
+"""Characters that YAML folds into a line break unless they are escaped."""
 _WORDS: dict[str, bool | None] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
 _WORDS |= {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
@@ -111,6 +113,8 @@ class _Dumper(_DUMPER):  # type: ignore[misc]
 
     def represent_text(self, text: str) -> Any:
         """Choose the style of one string."""
+        if any(char in text for char in _BREAKS):
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style='"')
         if "\n" in text:
             return self.represent_scalar("tag:yaml.org,2002:str", text, style="|")
         style = None if isinstance(scalar(text), str) else "'"

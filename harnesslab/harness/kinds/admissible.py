@@ -15,7 +15,7 @@ class AdmissibleParams(Params):
     title: str = Field(default="Possible actions:", max_length=500, description="the line above the list")
     max: int = Field(default=50, ge=1, le=1000, description="actions listed at most; the rest is only counted")
     inline: bool = Field(default=False, description="one line with commas instead of one action a line")
-    hide_tried: bool = Field(default=False, description="leave out what was already done at this same observation")
+    hide_tried: bool = Field(default=False, description="leave out what was already given in this situation")
 
 
 @register

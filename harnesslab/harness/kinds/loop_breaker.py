@@ -24,7 +24,7 @@ class LoopBreakerParams(Params):
     )
     force: bool = Field(
         default=False,
-        description="where admissible actions are known, leave only those not yet given here, and replace any other",
+        description="where admissible actions are known, leave only those not yet given in this situation, and replace any other",
     )
     limit: int = Field(default=10, ge=1, description="steps at most in an episode in which it fires")
 
