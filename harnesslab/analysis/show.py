@@ -15,7 +15,7 @@ def verdict_html(verdict: Mapping[str, Any], *, title: str = "") -> str:
     before, after = len(solved.get("baseline", ())), len(solved.get("candidate", ()))
     by = verdict.get("criterion", "")
     if verdict.get("decided_by") == "person":
-        by = f"{verdict.get('who', 'a person')}" + (", against the criterion" if verdict.get("override") else "")
+        by = f"{verdict.get('who', 'a person')}" + (", an override of the criterion" if verdict.get("override") else "")
     value = verdict.get("value")
     head = (
         f"<p><b>{_text(title)}</b> {_text(verdict.get('decision'))}: {_text(verdict.get('why'))} "
@@ -23,8 +23,9 @@ def verdict_html(verdict: Mapping[str, Any], *, title: str = "") -> str:
     )
     if not verdict.get("tasks"):
         return head + "<p>Nothing was measured.</p>"
-    counts = f"<p>Solved {before} → {after} of {verdict['tasks']} tasks played.</p>"
-    return head + counts + _flips(verdict) + _metrics(verdict) + _cost(verdict)
+    early = " Stopped early: nothing could change the verdict any more." if verdict.get("settled_early") else ""
+    counts = f"<p>Solved {before} → {after} of {verdict['tasks']} tasks played.{early}</p>"
+    return head + counts + _flips(verdict) + _metrics(verdict) + _statistics(verdict) + _cost(verdict)
 
 
 def _flips(verdict: Mapping[str, Any]) -> str:
@@ -52,6 +53,11 @@ def _metrics(verdict: Mapping[str, Any]) -> str:
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>" if rows else ""
 
 
+def _statistics(verdict: Mapping[str, Any]) -> str:
+    said = ", ".join(f"{_text(name)} {_number(value)}" for name, value in (verdict.get("statistics") or {}).items())
+    return f"<p>Statistics: {said}.</p>" if said else ""
+
+
 def _cost(verdict: Mapping[str, Any]) -> str:
     cost = verdict.get("cost") or {}
     if not cost:
@@ -65,6 +71,10 @@ def _cost(verdict: Mapping[str, Any]) -> str:
 
 def _outcome(solved: bool) -> str:
     return "solved" if solved else "failed"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else _text(value)
 
 
 def _text(value: Any) -> str:

@@ -61,6 +61,10 @@ class ManualEstimator:
         self._items.append(proposal)
         return proposal
 
+    def remove(self, name: str) -> None:
+        """Forget what was put in under the name ``layer/stem``, so that a new version can take its place."""
+        self._items = [item for item in self._items if item.name != name]
+
     def clear(self) -> None:
         """Forget everything that was put in."""
         self._items.clear()
