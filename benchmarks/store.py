@@ -71,13 +71,25 @@ def refs(folder: Path, count: int, target: str) -> list[Row]:
     rows = [measure(f"{count} candidates: first listing (index is built)", repo.candidates, "", 1)]
     fresh = LabRepo.open(repo.path)
     rows.append(measure(f"{count}: page of 50, by time", fresh.candidates, target))
-    rows.append(measure(f"{count}: page of 50, by delta, last page", lambda: fresh.candidates(order="delta", offset=count - 50), target))
-    rows.append(measure(f"{count}: page of 50, text filter", lambda: fresh.candidates(text="idea 77", state="rejected"), target))
+    rows.append(
+        measure(
+            f"{count}: page of 50, by delta, last page",
+            lambda: fresh.candidates(order="delta", offset=count - 50),
+            target,
+        )
+    )
+    rows.append(
+        measure(f"{count}: page of 50, text filter", lambda: fresh.candidates(text="idea 77", state="rejected"), target)
+    )
     waiting = [row.id for row in fresh.candidates(state="pending", limit=REPEATS).rows]
-    rows.append(measure(f"{count}: reject", lambda: fresh.reject(waiting.pop(), {"reason": "slower", "delta": -1}), target))
+    rows.append(
+        measure(f"{count}: reject", lambda: fresh.reject(waiting.pop(), {"reason": "slower", "delta": -1}), target)
+    )
     rows.append(measure(f"{count}: listing after a decision", lambda: _decide_and_list(fresh), ""))
     offered: list[str] = []
-    rows.append(measure(f"{count}: propose", lambda: offered.append(fresh.propose({"a.yaml": f"{time.time()}"}, "a").id), ""))
+    rows.append(
+        measure(f"{count}: propose", lambda: offered.append(fresh.propose({"a.yaml": f"{time.time()}"}, "a").id), "")
+    )
 
     times = []
     for number in range(REPEATS):
@@ -105,7 +117,9 @@ def records(folder: Path, episodes: int) -> list[Row]:
     ids: list[int | None] = []
     add = measure(
         f"add an episode of {STEPS} steps",
-        lambda: ids.append(store.add_episode(run, {"task_id": f"t{len(ids)}", "steps": STEPS, "fired": {"a": 3}}, trace)),
+        lambda: ids.append(
+            store.add_episode(run, {"task_id": f"t{len(ids)}", "steps": STEPS, "fired": {"a": 3}}, trace)
+        ),
         "0.5 amortised",
         episodes,
     )
@@ -126,7 +140,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="harnesslab bench ") as name:
         folder = Path(name)
-        rows = refs(folder, options.many, "100") + refs(folder, options.huge, "1000") + records(folder, options.episodes)
+        rows = (
+            refs(folder, options.many, "100") + refs(folder, options.huge, "1000") + records(folder, options.episodes)
+        )
     print(f"{'call':<52} {'median ms':>10} {'p95 ms':>10} {'target':>14}")
     for label, median, p95, target in rows:
         print(f"{label:<52} {median:>10.2f} {p95:>10.2f} {target:>14}")

@@ -32,7 +32,7 @@ def unpack(data: bytes) -> list[dict[str, Any]]:
     try:
         reader = zlib.decompressobj()
         text = reader.decompress(data, MAX_TRACE_BYTES)
-        steps = json.loads(text)
+        steps = json.loads(text) if reader.eof else None
     except (zlib.error, ValueError):
         raise StoreError("A stored trajectory is damaged and cannot be read; run the episode again.") from None
     if not isinstance(steps, list):

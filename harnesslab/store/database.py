@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from harnesslab.errors import StoreError
@@ -13,13 +15,16 @@ BUSY_S = 5.0
 
 _V1 = """
 CREATE TABLE runs (
-  id TEXT PRIMARY KEY, "commit" TEXT NOT NULL, identity TEXT NOT NULL, identity_hash TEXT NOT NULL, split TEXT NOT NULL,
-  purpose TEXT NOT NULL, backbone TEXT NOT NULL, created REAL NOT NULL, finished REAL, status TEXT NOT NULL, meta TEXT NOT NULL
+  id TEXT PRIMARY KEY, "commit" TEXT NOT NULL, identity TEXT NOT NULL, identity_hash TEXT NOT NULL,
+  split TEXT NOT NULL,
+  purpose TEXT NOT NULL, backbone TEXT NOT NULL, created REAL NOT NULL, finished REAL, status TEXT NOT NULL,
+  meta TEXT NOT NULL
 );
 CREATE INDEX runs_by_measurement ON runs ("commit", identity_hash, created);
 CREATE TABLE episodes (
   id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, task_id TEXT NOT NULL, family TEXT NOT NULL, repeat INTEGER NOT NULL,
-  seed INTEGER NOT NULL, solved INTEGER NOT NULL, reward REAL, progress REAL, steps INTEGER NOT NULL, invalid INTEGER NOT NULL,
+  seed INTEGER NOT NULL, solved INTEGER NOT NULL, reward REAL, progress REAL, steps INTEGER NOT NULL,
+  invalid INTEGER NOT NULL,
   prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, seconds REAL, status TEXT NOT NULL, owner TEXT NOT NULL,
   label TEXT NOT NULL, fired TEXT NOT NULL, extra TEXT NOT NULL
 );
@@ -27,9 +32,12 @@ CREATE UNIQUE INDEX episodes_by_task ON episodes (run_id, task_id, repeat, seed)
 CREATE TABLE traces (episode_id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE events (id INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL);
 CREATE INDEX events_by_kind ON events (kind, id);
-CREATE TABLE journal (epoch INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (epoch, key));
+CREATE TABLE journal (
+  epoch INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (epoch, key)
+);
 CREATE TABLE progress (
-  id TEXT PRIMARY KEY, what TEXT NOT NULL, done INTEGER NOT NULL, total INTEGER, updated REAL NOT NULL, meta TEXT NOT NULL
+  id TEXT PRIMARY KEY, what TEXT NOT NULL, done INTEGER NOT NULL, total INTEGER, updated REAL NOT NULL,
+  meta TEXT NOT NULL
 );
 """
 
@@ -63,9 +71,7 @@ def explain(error: Exception, path: Path) -> StoreError:
     """One sentence for what SQLite or the operating system said."""
     text = getattr(error, "strerror", None) or str(error)
     if "locked" in text or "busy" in text:
-        return StoreError(
-            f"Another process is writing to {path} and did not stop within {BUSY_S:g} s; try again, or stop it."
-        )
+        return StoreError(f"Another process keeps writing to {path} (waited {BUSY_S:g} s); try again, or stop it.")
     if "full" in text or "No space" in text:
         return StoreError(f"The disk is full: {path} cannot be written; free some space and try again.")
     if is_read_only(error):
@@ -111,7 +117,8 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
 def _refuse_newer(db: sqlite3.Connection, path: Path) -> None:
     if version(db) > len(MIGRATIONS):
         raise StoreError(
-            f"{path} was written by a newer harnesslab (format {version(db)}, this one knows {len(MIGRATIONS)}); upgrade harnesslab."
+            f"{path} was written by a newer harnesslab (format {version(db)}, this one knows {len(MIGRATIONS)}); "
+            "upgrade harnesslab."
         )
 
 
@@ -129,3 +136,17 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
         except sqlite3.Error as failure:
             error = failure
     raise explain(error, path)
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """One write transaction; anything raised inside undoes all of it."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                db.execute("ROLLBACK")
+        raise

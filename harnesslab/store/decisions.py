@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harnesslab.errors import BaselineMoved, StoreError
+from harnesslab.store.candidates import build
 from harnesslab.store.core import Core, Place
 from harnesslab.store.git import GitFailed
 from harnesslab.store.moves import RefMove
 from harnesslab.store.notes import read_note, write_note
 from harnesslab.store.objects import Commit, read_commits, write_commit
-from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, State
+from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, STATES, State
 from harnesslab.store.worktree import follow
 
 
@@ -40,7 +41,7 @@ def decide(
         place = core.locate(candidate_id)
         if place.folder != "pending":
             raise StoreError(
-                f"Candidate {candidate_id} is {place.folder} already; undo that, override it, or retry it as a new candidate."
+                f"Candidate {candidate_id} is {place.folder} already; undo that, override it, or retry it anew."
             )
         return _settle(core, place, state, _note(core, place, state, verdict))
 
@@ -80,12 +81,13 @@ def undo(core: Core, candidate_id: str) -> Decision:
             raise StoreError(f"Candidate {candidate_id} was not decided yet; there is nothing to undo.")
         if place.folder == "promoted" and place.baseline != place.commit:
             raise StoreError(
-                f"Candidate {candidate_id} is no longer the newest promotion, so it cannot be undone; roll the baseline back instead."
+                f"Candidate {candidate_id} is no longer the newest promotion, so it cannot be undone; "
+                "roll the baseline back instead."
             )
         history = list(note.get("history", []))
         current = {key: value for key, value in note.items() if key not in ("history", "undone")}
         earlier = dict(history.pop()) if history else {"state": "pending"}
-        restored: State = earlier["state"] if earlier.get("state") in FOLDERS else "pending"
+        restored: State = next((state for state in STATES if state == earlier.get("state")), "pending")
         earlier |= {"id": candidate_id, "state": restored, "undone": [*note.get("undone", []), current]}
         if history:
             earlier["history"] = history
@@ -113,8 +115,9 @@ def rollback(core: Core, commit: str, who: str | None, why: str) -> Decision:
 def _settle(core: Core, place: Place, state: State, note: Mapping[str, Any]) -> Decision:
     moves: list[RefMove] = []
     baseline = place.baseline
+    commit = commit_of(core, place.commit)
     if state == "promoted" or place.folder == "promoted":
-        parents = commit_of(core, place.commit).parents
+        parents = commit.parents
         if state == "promoted" and parents != (place.baseline,):
             raise BaselineMoved(
                 f"Candidate {place.id} was made on {parents[0][:10] if parents else 'nothing'}, but the baseline is "
@@ -129,7 +132,10 @@ def _settle(core: Core, place: Place, state: State, note: Mapping[str, Any]) -> 
     moves.append(RefMove(NOTES, place.notes, notes))
     if source != target:
         moves.append(RefMove(source, place.commit, None))
+    indexed = core.index.is_current()
     left = _apply(core, moves, f"{state} {place.id}")
+    if indexed:
+        core.index.learn(build(place.id, state, commit, note), notes)
     return Decision(place.id, place.commit, state, baseline, left)
 
 

@@ -204,7 +204,7 @@ _CAUSES: tuple[tuple[str, str], ...] = (
         "The repository {path} is read-only for this user; make it writable or copy the lab.",
     ),
     (
-        r"Unable to create '(?P<lock>[^']+\.lock)': File exists|(?P<other>cannot lock ref .*File exists)",
+        r"Unable to create '(?P<lock>.+?\.lock)': File exists",
         "Another git process holds {lock}; wait for it, or delete that file if no git process is running.",
     ),
     (r"not a git repository", "{path} has no git repository of its own; create a lab there first."),

@@ -22,6 +22,8 @@ from harnesslab.store.git import Git, GitFailed
 LOCK_AGE_S = 2.0
 """A lock file of a ref that is older than this, found while finishing a killed move, belongs to the dead git."""
 
+_ATTEMPTS = 20
+
 
 @dataclass(frozen=True)
 class RefMove:
@@ -47,8 +49,8 @@ class Moves:
             raise StoreError(f"The lab {self.git.path} cannot be written: {error.strerror}.") from None
         try:
             self._update(moves, reason)
-        except GitFailed:
-            # git moved nothing unless it was killed; then `finish` at the next opening decides.
+        except BaseException:
+            # A refusal or an interrupt, and our git has ended. If it moved something, `finish` will move the rest.
             if self._untouched(moves):
                 self.done()
             raise
@@ -63,23 +65,36 @@ class Moves:
         return self._log.exists()
 
     def finish(self) -> list[RefMove]:
-        """Complete an interrupted move; returns its moves, for the caller to follow with the working files."""
+        """Complete an interrupted move; returns its moves, for the caller to follow with the working files.
+
+        What was written down is made, even if nothing had moved yet: the git of the dead process may be
+        about to. The caller ends with `done`.
+        """
         try:
             moves = [RefMove(**entry) for entry in json.loads(self._log.read_text(encoding="utf-8"))]
         except FileNotFoundError:
             return []
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, AttributeError):
             self.done()  # torn while being written: no ref had moved yet
             return []
         self._clear_dead_locks(moves)
-        now = self.git.resolve_many([move.ref for move in moves])
-        if any(value == move.new for move, value in zip(moves, now, strict=True)):
-            left = [move for move, value in zip(moves, now, strict=True) if value == move.old and value != move.new]
-            if left:
+        for attempt in range(_ATTEMPTS):
+            now = self.git.resolve_many([move.ref for move in moves])
+            left = [move for move, value in zip(moves, now, strict=True) if value == move.old]
+            begun = any(value == move.new for move, value in zip(moves, now, strict=True))
+            if not begun and len(left) < len(moves):
+                return []  # a person moved a ref first, and the move had not begun: it cannot be made any more
+            if not left:
+                break
+            try:
                 self._update(left, "finish an interrupted move")
-            return moves
-        self.done()  # nothing had moved: as if it had not been asked
-        return []
+                break
+            except GitFailed:
+                # The git of the dead process may still be at it; look again what is left.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                time.sleep(0.05)
+        return moves
 
     def _untouched(self, moves: Sequence[RefMove]) -> bool:
         now = self.git.resolve_many([move.ref for move in moves])

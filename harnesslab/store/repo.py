@@ -19,7 +19,7 @@ from harnesslab.store.git import run_in
 from harnesslab.store.moves import RefMove
 from harnesslab.store.notes import read_note
 from harnesslab.store.objects import read_commits, read_files, write_commit, write_tree
-from harnesslab.store.refs import BASELINE, CANDIDATES, NOTES, check_name, check_path, new_id
+from harnesslab.store.refs import BASELINE, NOTES, check_name, check_path, new_id
 from harnesslab.store.retry import reapply
 
 MAX_HARNESS_BYTES = 20_000_000
@@ -234,6 +234,11 @@ class LabRepo:
 
     def _keep(self, commit: str) -> Candidate:
         core, candidate_id = self._core, new_id()
-        core.moves.apply([RefMove(CANDIDATES + candidate_id, None, commit)], f"propose {candidate_id}")
+        candidate = build(candidate_id, "pending", commit_of(core, commit), None)
+        notes = core.git.resolve_many([NOTES])[0]
+        indexed = core.index.is_current()
+        core.moves.apply([RefMove(candidate.ref, None, commit)], f"propose {candidate_id}")
         core.moves.done()
-        return build(candidate_id, "pending", commit_of(core, commit), None)
+        if indexed:
+            core.index.learn(candidate, notes)
+        return candidate

@@ -7,17 +7,17 @@ import hashlib
 import json
 import math
 import sqlite3
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from harnesslab.errors import StoreError
 from harnesslab.store import spill
 from harnesslab.store.codec import pack, to_json, unpack
 from harnesslab.store.core import PRIVATE
-from harnesslab.store.database import connect, explain
+from harnesslab.store.database import explain, transaction
+from harnesslab.store.journal import Journal
 from harnesslab.store.refs import new_id
 
 _DEFAULTS: dict[str, Any] = {
@@ -30,7 +30,10 @@ EPISODE_FIELDS = tuple(_DEFAULTS)
 
 _JSON_FIELDS = ("fired", "extra")
 _TEXT_FIELDS = ("task_id", "family", "status", "owner", "label")
-_INSERT = f"INSERT OR REPLACE INTO episodes (run_id, {', '.join(EPISODE_FIELDS)}) VALUES ({', '.join('?' * (len(EPISODE_FIELDS) + 1))})"
+_INSERT = (
+    f"INSERT OR REPLACE INTO episodes (run_id, {', '.join(EPISODE_FIELDS)}) "
+    f"VALUES ({', '.join('?' * (len(EPISODE_FIELDS) + 1))})"
+)
 _SELECT = f"SELECT id, run_id, {', '.join(EPISODE_FIELDS)} FROM episodes WHERE run_id = ? ORDER BY id"
 _RUN_FIELDS = (
     "id",
@@ -54,14 +57,12 @@ def identity_hash(identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-class RunStore:
+class RunStore(Journal):
     """The records of one lab, in `.harnesslab/lab.db`. Safe to use from several threads and processes."""
 
     def __init__(self, folder: Path):
+        super().__init__(folder / "lab.db")
         self.folder = folder
-        self.path = folder / "lab.db"
-        self._guard = threading.RLock()
-        self._db, self.read_only = connect(self.path)
         self._unsaved: list[tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = []
         self._spilled = (folder / "spill").is_dir()
 
@@ -80,6 +81,12 @@ class RunStore:
             if self._unsaved and not self.read_only:
                 self.flush()
             self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     # -- runs ------------------------------------------------------------------------------------
 
@@ -116,7 +123,7 @@ class RunStore:
             )
 
     def run(self, run_id: str) -> dict[str, Any]:
-        """One run as a dict (id, commit, identity, identity_hash, split, purpose, backbone, created, finished, status, meta)."""
+        """One run as a dict: what `begin_run` was given, and id, identity_hash, created, finished, status."""
         rows = self._read(f"{_SELECT_RUN} WHERE id = ?", (run_id,))
         if not rows:
             raise StoreError(f"There is no run {run_id} in {self.path}.")
@@ -124,6 +131,9 @@ class RunStore:
 
     def runs(self, *, offset: int = 0, limit: int = 50, **equal: str) -> list[dict[str, Any]]:
         """Runs, newest first; keyword arguments (commit, identity_hash, split, purpose, backbone, status) must match."""
+        return self._runs(equal, offset, limit)
+
+    def _runs(self, equal: Mapping[str, str], offset: int, limit: int) -> list[dict[str, Any]]:
         unknown = equal.keys() - set(_RUN_FIELDS)
         if unknown:
             raise StoreError(f"Runs cannot be chosen by {sorted(unknown)[0]!r}.")
@@ -133,7 +143,7 @@ class RunStore:
 
     def find_run(self, commit: str, identity_hash: str, **equal: str) -> dict[str, Any] | None:
         """The newest run of this commit with this measurement identity, to show or to resume; None if there is none."""
-        found = self.runs(limit=1, commit=commit, identity_hash=identity_hash, **equal)
+        found = self._runs({"commit": commit, "identity_hash": identity_hash, **equal}, 0, 1)
         return found[0] if found else None
 
     # -- episodes --------------------------------------------------------------------------------
@@ -214,104 +224,16 @@ class RunStore:
 
     def _insert(self, run_id: str, summary: Mapping[str, Any], trace: Sequence[Mapping[str, Any]]) -> int:
         row, data = _episode_row(summary), pack(trace)
-        with self._guard, _transaction(self._db):
+        with self._guard, transaction(self._db):
             self._db.execute(
-                "DELETE FROM traces WHERE episode_id IN (SELECT id FROM episodes WHERE run_id=? AND task_id=? AND repeat=? AND seed=?)",
+                "DELETE FROM traces WHERE episode_id IN "
+                "(SELECT id FROM episodes WHERE run_id = ? AND task_id = ? AND repeat = ? AND seed = ?)",
                 (run_id, row[0], row[2], row[3]),
             )
             episode_id = self._db.execute(_INSERT, (run_id, *row)).lastrowid
             self._db.execute("INSERT INTO traces VALUES (?, ?)", (episode_id, data))
         assert episode_id is not None
         return episode_id
-
-    # -- events, journal, progress ---------------------------------------------------------------
-
-    def add_event(self, kind: str, data: Mapping[str, Any]) -> int:
-        """Record that something happened (a sealed split opened, a decision); returns its number."""
-        with self._writing() as db:
-            number = db.execute(
-                "INSERT INTO events (at, kind, data) VALUES (?, ?, ?)", (time.time(), kind, to_json(data))
-            ).lastrowid
-        assert number is not None
-        return number
-
-    def events(self, kind: str | None = None, *, offset: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """Events, newest first: dicts of id, at (seconds since 1970), kind, data."""
-        where, values = ("WHERE kind = ?", (kind,)) if kind else ("", ())
-        rows = self._read(
-            f"SELECT id, at, kind, data FROM events {where} ORDER BY id DESC LIMIT ? OFFSET ?", (*values, limit, offset)
-        )
-        return [{"id": row[0], "at": row[1], "kind": row[2], "data": json.loads(row[3])} for row in rows]
-
-    def journal_put(self, epoch: int, key: str, value: Any) -> None:
-        """Note how far an epoch has come; the same key replaces its earlier value. `value` is any JSON value."""
-        with self._writing() as db:
-            db.execute("INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?)", (epoch, key, to_json(value), time.time()))
-
-    def journal_get(self, epoch: int, key: str, default: Any = None) -> Any:
-        """What `journal_put` noted, or `default`."""
-        rows = self._read("SELECT value FROM journal WHERE epoch = ? AND key = ?", (epoch, key))
-        return json.loads(rows[0][0]) if rows else default
-
-    def journal(self, epoch: int) -> dict[str, Any]:
-        """Everything noted of an epoch."""
-        return {
-            key: json.loads(value)
-            for key, value in self._read("SELECT key, value FROM journal WHERE epoch = ?", (epoch,))
-        }
-
-    def last_epoch(self) -> int | None:
-        """The highest epoch with a note; None before the first."""
-        return self._read("SELECT max(epoch) FROM journal", ())[0][0]  # type: ignore[no-any-return]
-
-    def set_progress(
-        self, key: str, what: str, done: int, total: int | None, meta: Mapping[str, Any] | None = None
-    ) -> None:
-        """Say what is being measured and how far it is, for whoever watches from outside."""
-        with self._writing() as db:
-            row = (key, what, done, total, time.time(), to_json(dict(meta or {})))
-            db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?)", row)
-
-    def clear_progress(self, key: str) -> None:
-        """The work is over; forget its progress."""
-        with self._writing() as db:
-            db.execute("DELETE FROM progress WHERE id = ?", (key,))
-
-    def progress(self) -> list[dict[str, Any]]:
-        """What is going on: dicts of key, what, done, total, updated (seconds since 1970), meta; latest first."""
-        rows = self._read("SELECT id, what, done, total, updated, meta FROM progress ORDER BY updated DESC", ())
-        names = ("key", "what", "done", "total", "updated")
-        return [{**dict(zip(names, row[:5], strict=True)), "meta": json.loads(row[5])} for row in rows]
-
-    # -- below -----------------------------------------------------------------------------------
-
-    def _read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        try:
-            with self._guard:
-                return self._db.execute(sql, values).fetchall()
-        except (sqlite3.Error, OverflowError) as error:
-            raise explain(error, self.path) from None
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with self._guard, _transaction(self._db):
-                yield self._db
-        except (sqlite3.Error, OverflowError) as error:
-            raise explain(error, self.path) from None
-
-
-@contextlib.contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
-                db.execute("ROLLBACK")
-        raise
 
 
 def _episode_row(summary: Mapping[str, Any]) -> list[Any]:
@@ -329,8 +251,8 @@ def _episode_row(summary: Mapping[str, Any]) -> list[Any]:
             raise StoreError(f"An episode's {name} must fit 64 bits; {number} does not.")
         values[name] = number
     for name in ("reward", "progress", "seconds"):
-        number = math.nan if values[name] is None else float(values[name])
-        values[name] = number if math.isfinite(number) else None
+        real = math.nan if values[name] is None else float(values[name])
+        values[name] = real if math.isfinite(real) else None
     values["solved"] = int(bool(values["solved"]))
     return [values[name] for name in EPISODE_FIELDS]
 

@@ -98,7 +98,9 @@ def test_undo_returns_to_undecided(repo: LabRepo) -> None:
 
 def test_override_is_recorded_beside_what_it_overrides(repo: LabRepo) -> None:
     candidate = repo.propose({"a": "1"}, "one")
-    repo.reject(candidate.id, {"reason": "loses t3", "decided_by": "StrictPareto", "delta": -1, "flips": {"t3": "lost"}})
+    repo.reject(
+        candidate.id, {"reason": "loses t3", "decided_by": "StrictPareto", "delta": -1, "flips": {"t3": "lost"}}
+    )
     decision = repo.override(candidate.id, "promote", "Änne", "t3 is broken")
     assert decision.baseline == candidate.commit == repo.baseline()
     verdict = repo.verdict(candidate.commit)
@@ -113,7 +115,7 @@ def test_override_needs_who_why_and_something_to_override(repo: LabRepo) -> None
     candidate = repo.propose({"a": "1"}, "one")
     with pytest.raises(StoreError, match="who"):
         repo.override(candidate.id, "promote", "", "why")
-    with pytest.raises(StoreError, match="cannot|can"):
+    with pytest.raises(StoreError, match="promote"):
         repo.override(candidate.id, "delete", "me", "why")
     repo.override(candidate.id, "reject", "me", "why")
     with pytest.raises(StoreError, match="already"):

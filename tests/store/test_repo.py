@@ -60,7 +60,9 @@ def test_a_lab_inside_another_repository_leaves_the_outer_one_alone(tmp_path: Pa
     assert LabRepo.open(inner_path).baseline() == candidate.commit
 
 
-def test_surrounding_git_variables_do_not_divert_writes(repo: LabRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_surrounding_git_variables_do_not_divert_writes(
+    repo: LabRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = LabRepo.create(tmp_path / "other", {"a": "b"})
     monkeypatch.setenv("GIT_DIR", str(other.path / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other.path / ".git/index"))
@@ -84,7 +86,10 @@ def test_propose_is_a_child_commit_that_touches_nothing(repo: LabRepo, git: Run)
     assert git("rev-parse", candidate.ref) == candidate.commit
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", ".git/config", "a/.GIT/x", "a//b", "a\\b", "", "a\nb", ".harnesslab/x", "a/./b", "git~1/x"])
+@pytest.mark.parametrize(
+    "path",
+    ["../x", "/etc/passwd", ".git/config", "a/.GIT/x", "a//b", "a\\b", "", "a\nb", ".harnesslab/x", "a/./b", "git~1/x"],
+)
 def test_a_path_that_leaves_the_lab_is_refused(repo: LabRepo, path: str) -> None:
     with pytest.raises(StoreError, match="cannot be a file of a harness"):
         repo.propose({path: "x"}, "try")
@@ -105,7 +110,21 @@ def test_a_message_cannot_forge_meta_data(repo: LabRepo) -> None:
     assert repo.candidate(candidate.id).layer == "true"
 
 
-@pytest.mark.parametrize("name", ["--help", "-x", "main", "refs/heads/../x", "refs/heads/a b", "HEAD~1", "refs/heads/main^", "refs/x.lock", "zzz", "abc"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "--help",
+        "-x",
+        "main",
+        "refs/heads/../x",
+        "refs/heads/a b",
+        "HEAD~1",
+        "refs/heads/main^",
+        "refs/x.lock",
+        "zzz",
+        "abc",
+    ],
+)
 def test_only_full_ref_names_and_ids_resolve(repo: LabRepo, name: str) -> None:
     with pytest.raises(StoreError):
         repo.resolve(name)
@@ -119,7 +138,9 @@ def test_resolve(repo: LabRepo) -> None:
 
 
 def test_promote_brings_a_clean_checkout_along(repo: LabRepo, git: Run) -> None:
-    candidate = repo.propose({"skill/plan.yaml": "text: new\n", "action/a ö.yaml": "a", "harness.toml": None}, "all kinds")
+    candidate = repo.propose(
+        {"skill/plan.yaml": "text: new\n", "action/a ö.yaml": "a", "harness.toml": None}, "all kinds"
+    )
     decision = repo.promote(candidate.id, {"reason": "better"})
     assert decision.left == () and decision.baseline == candidate.commit == repo.baseline()
     assert git("status", "--porcelain") == "" and repo.dirty() == []
