@@ -61,11 +61,26 @@ class LLM(ChatBackbone):
             )
         super().__init__(model, Sampling(temperature, max_tokens, None, dict(extra or {})), as_recording(cache))
         self._quirk = quirk_of(model)
-        self._key = api_key or (None if base_url else os.environ.get("OPENAI_API_KEY"))
+        self._own_address = bool(base_url)
         self._connection = connection or Connection()
+        self._connect(url, api_key)
+
+    def _connect(self, url: str, api_key: str | None) -> None:
+        self._key = api_key or (None if self._own_address else os.environ.get("OPENAI_API_KEY"))
         self._transport = Transport(url, self._key, self._connection)
         self._server: Server | None = None
         self._probing = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process: the key stays here, OPENAI_API_KEY is looked up there; connections are made anew."""
+        state = dict(self.__dict__)
+        del state["_key"], state["_server"], state["_probing"]
+        return state | {"_transport": self._transport.base_url}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        url = state.pop("_transport")
+        self.__dict__.update(state)
+        self._connect(url, None)
 
     @property
     def spec(self) -> dict[str, Any]:

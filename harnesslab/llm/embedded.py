@@ -101,6 +101,12 @@ def engine(settings: Settings) -> Engine:
         return _engines[key]
 
 
+async def engine_off_loop(settings: Settings) -> Engine:
+    """:func:`engine` for coroutines: loading happens in a thread, a loaded engine costs nothing."""
+    loaded = _engines.get((os.getpid(), settings))
+    return loaded if loaded is not None else await asyncio.to_thread(engine, settings)
+
+
 def close_engines() -> None:
     """Free every model that this process has loaded."""
     with _lock:
@@ -149,18 +155,7 @@ def threads_from_environment() -> int | None:
 
 def _start(settings: Settings, threads: int) -> Any:
     xllamacpp = require_xllamacpp()
-    parameters = xllamacpp.CommonParams()
-    parameters.model.path = str(settings.path)
-    parameters.model_alias = {settings.path.name}
-    parameters.n_ctx = settings.context
-    parameters.n_parallel = 1  # replies that share a batch change each other's numbers
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
-    parameters.cache_prompt = settings.cache_prompt
-    parameters.cache_ram_mib = 1024 if settings.cache_prompt else 0
-    parameters.verbosity = -1
-    # The in-process server also listens on a local port, which cannot be turned off: shut it to everyone else.
-    parameters.api_keys = [secrets.token_urlsafe(24)]
-    parameters.ui = False
+    parameters = _parameters(xllamacpp, settings, threads)
     try:
         return xllamacpp.Server(parameters)
     except (ValueError, RuntimeError) as error:
@@ -168,6 +163,25 @@ def _start(settings: Settings, threads: int) -> Any:
             f"{settings.path}: llama.cpp cannot load this file ({error}); is it a whole GGUF model, "
             "and is there enough memory?"
         ) from error
+
+
+def _parameters(xllamacpp: Any, settings: Settings, threads: int) -> Any:
+    """llama.cpp's parameters; whatever could make equal requests give unequal replies is switched off."""
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(settings.path)
+    parameters.model_alias = {settings.path.name}
+    parameters.n_ctx = settings.context
+    parameters.n_parallel = 1  # replies that share a batch change each other's numbers
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    # Flash attention splits long prompts over the threads, so that the number of threads changes the numbers.
+    parameters.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    parameters.cache_prompt = settings.cache_prompt
+    parameters.cache_ram_mib = 1024 if settings.cache_prompt else 0
+    parameters.verbosity = -1
+    # The in-process server also listens on a local port, which cannot be turned off: shut it to everyone else.
+    parameters.api_keys = [secrets.token_urlsafe(24)]
+    parameters.ui = False
+    return parameters
 
 
 def require_xllamacpp() -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from harnesslab.errors import BackboneError, ConfigError
 from harnesslab.llm.body import Constrain, Sampling
 from harnesslab.llm.chat import ChatBackbone
-from harnesslab.llm.embedded import Settings, engine
+from harnesslab.llm.embedded import Settings, engine_off_loop
 from harnesslab.llm.failures import explain_local
 from harnesslab.llm.models import file_digest, find_model
 from harnesslab.llm.record import Recording
@@ -53,14 +52,18 @@ class LocalLLM(ChatBackbone):
         }
 
     def live_identity(self) -> dict[str, Any]:
-        return {**self.spec, "sha256": file_digest(self._path()), "server": f"llama.cpp (xllamacpp {_version()})"}
+        return {
+            **self.spec,
+            "sha256": file_digest(self._path()),
+            "server": f"llama.cpp (xllamacpp {_version()}), no flash attention",
+        }
 
     def _constrain(self) -> Constrain:
         return "grammar"
 
     async def _ask(self, body: Mapping[str, Any]) -> Completion:
         settings = Settings(self._path(), self._threads, self._context, self._cache_prompt)
-        loaded = await asyncio.to_thread(engine, settings)
+        loaded = await engine_off_loop(settings)
         raw, seconds = await loaded.ask(body)
         if raw.get("error"):
             raise BackboneError(explain_local(raw["error"], self.model, self._context))

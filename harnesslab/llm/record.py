@@ -86,6 +86,14 @@ class Recording:
             raise ConfigError(f"recording {path}: cannot be read ({error})") from error
         return recording
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "mode": self.mode}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Another process reads the file for itself; both may append."""
+        self.__init__(state["path"], state["mode"])  # type: ignore[misc]
+        self._refresh()
+
     def __len__(self) -> int:
         return len(self._replies)
 

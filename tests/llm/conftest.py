@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_openai import FakeOpenAI, serve
 
 from harnesslab.llm import Request
 from harnesslab.llm.models import MODELS, models_folder
+from tests.llm.fake_openai import FakeOpenAI, serve
 
 
 @pytest.fixture

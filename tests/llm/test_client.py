@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import socket
 import time
 import warnings
@@ -10,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from fake_openai import KEY, Answer, FakeOpenAI, error, reply
 
 from harnesslab.errors import BackboneError, ConfigError
 from harnesslab.llm import LLM, Completion, Connection, Request
 from harnesslab.llm.transport import retry_after
+from tests.llm.fake_openai import KEY, Answer, FakeOpenAI, error, reply
 
 
 def make(fake: FakeOpenAI, model: str = "fake-1", **arguments) -> LLM:
@@ -214,6 +215,18 @@ def test_the_key_is_shown_nowhere(fake: FakeOpenAI, request_: Request) -> None:
     fake.answers = [Answer(body=reply(f"my key is {KEY}"))]
     done = ask(llm, request_)
     assert KEY not in repr(llm) + repr(done) + str(llm.identity) + str(llm.spec)
+
+
+def test_goes_to_another_process_without_the_key(
+    fake: FakeOpenAI, request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    llm = make(fake)
+    asyncio.run(llm.complete(request_))
+    stored = pickle.dumps(llm)
+    assert KEY.encode() not in stored
+    assert ask(pickle.loads(stored), request_).text == "hello"
+    assert fake.keys[0] != fake.keys[1]
 
 
 def test_the_openai_key_goes_to_no_other_address(

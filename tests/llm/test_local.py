@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import subprocess
 import sys
 import threading
@@ -165,6 +166,20 @@ def test_an_absent_file_and_package_are_told(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(BackboneError, match=r"pip install 'jupyter-harnesslab\[local\]'"):
         asyncio.run(LLM.local(tmp_path / "some.gguf").complete(APPLE))
+
+
+def test_what_would_change_the_numbers_is_off(tmp_path: Path) -> None:
+    xllamacpp = pytest.importorskip("xllamacpp", reason="the extra 'local' is not installed")
+    parameters = embedded._parameters(xllamacpp, Settings(tmp_path / "x.gguf", 1, 512, False), 1)
+    assert parameters.flash_attn_type == xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    assert (parameters.cache_prompt, parameters.cache_ram_mib, parameters.n_parallel) == (False, 0, 1)
+    assert parameters.hostnames == ["127.0.0.1"] and len(parameters.api_keys[0]) > 20
+
+
+def test_goes_to_another_process_without_the_model(tmp_path: Path) -> None:
+    llm = LLM.local(tmp_path / "x.gguf", temperature=0.5)
+    other = pickle.loads(pickle.dumps(llm))
+    assert other.spec == llm.spec and other.body(APPLE) == llm.body(APPLE)
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two"])

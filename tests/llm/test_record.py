@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_openai import KEY, Answer, FakeOpenAI, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harnesslab.errors import BackboneError, ConfigError, ReplayMiss
 from harnesslab.llm import LLM, Cached, Completion, Connection, Recording, Request
 from harnesslab.llm.body import canonical, digest
+from tests.llm.fake_openai import KEY, Answer, FakeOpenAI, reply
 
 
 class Counting:

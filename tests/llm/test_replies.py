@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from fake_openai import reply
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnesslab.errors import BackboneError
 from harnesslab.llm.replies import assemble, strip_thinking, to_completion, tool_calls
+from tests.llm.fake_openai import reply
 
 
 def call(name: str | None, arguments: object, **more: object) -> dict:
