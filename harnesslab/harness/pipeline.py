@@ -216,7 +216,7 @@ def _rendered(actions: Sequence[str] | None, context: Context) -> tuple[str, ...
 def _run(intervention: Intervention, hook: str, context: Context, value: Any) -> Any:
     try:
         return getattr(intervention, hook)(context, value)
-    except Exception as error:  # noqa: BLE001 - whatever an intervention raises is its fault
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an intervention raises is its fault
         _blame(intervention, hook, error)
 
 

@@ -67,9 +67,10 @@ def find_text_action(raw: str, admissible: Sequence[str] | None, max_chars: int)
     for text in candidates:
         if key(text) in listed:
             return listed[key(text)]
-    mention = _mentioned(raw, admissible or ())
-    if mention is not None:
-        return mention
+    mentioned = _mentioned(raw, admissible or ())
+    if mentioned:
+        # Several of them: to pick one would be a guess.
+        return mentioned[0] if len(mentioned) == 1 else None
     verbs = {action.split()[0] for action in listed if action}
     for text in candidates:
         if len(text) <= max_chars and (not verbs or key(text).split()[0] in verbs):
@@ -93,12 +94,11 @@ def _candidates(raw: str) -> Iterator[str]:
     yield from (line for line in lines if len(lines) > 1 and len(line) < 200)
 
 
-def _mentioned(raw: str, admissible: Sequence[str]) -> str | None:
-    """The one admissible action that the text names; None where it names several that do not contain each other."""
+def _mentioned(raw: str, admissible: Sequence[str]) -> list[str]:
+    """The admissible actions that the text names, without those that are part of a longer one."""
     text = " ".join(raw.split()).casefold()
     found = [action for action in admissible if action and _names(text, key(action))]
-    longest = [a for a in found if not any(a != b and key(a) in key(b) for b in found)]
-    return longest[0] if len(longest) == 1 else None
+    return [a for a in found if not any(a != b and key(a) in key(b) for b in found)]
 
 
 def _names(text: str, action: str) -> bool:

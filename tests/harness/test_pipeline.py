@@ -197,7 +197,9 @@ def test_a_fault_names_the_intervention(reply: Any, context: Any, hook: str, fun
     assert part in str(caught.value)
 
 
-def test_a_regex_that_hangs_is_a_fault(pipeline: Any, reply: Any, context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_regex_that_hangs_is_a_fault(
+    pipeline: Any, reply: Any, context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("harnesslab.harness.regexes.DEADLINE", 0.05)
     pipe = pipeline("kind: block\nparams: {pattern: '(x+x+)+y', message: no}\n")
     with pytest.raises(InterventionFault, match="action/it: realize failed: a regex took too long"):

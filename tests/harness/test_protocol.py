@@ -14,9 +14,9 @@ from harnesslab.harness.protocol import call, parse, render
 from .conftest import TOOLS
 
 plain = st.text(min_size=1, max_size=60).filter(lambda text: text.strip())
-tricky = st.lists(st.sampled_from(["Action: x", "```", "````", "go", "", " a ", "{}", '{"a": 1}', "\r", "`"]), min_size=1).map(
-    "\n".join
-)
+tricky = st.lists(
+    st.sampled_from(["Action: x", "```", "````", "go", "", " a ", "{}", '{"a": 1}', "\r", "`"]), min_size=1
+).map("\n".join)
 values = st.text(max_size=20) | st.integers() | st.booleans() | st.none() | st.lists(st.text(max_size=5), max_size=3)
 calls = st.one_of(
     st.builds(lambda q: {"name": "execute_sql", "arguments": {"query": q}}, plain | tricky),

@@ -22,7 +22,9 @@ def test_what_is_written_reads_back(value: dict) -> None:
 
 
 def test_words_of_yaml_1_1_stay_words() -> None:
-    data, _ = read_yaml("x.yaml", "on: system\nyes: no\nday: 2020-01-01\ntime: 12:30\nreal: true\nn: 3\nf: 1.5\nq: '3'\n")
+    data, _ = read_yaml(
+        "x.yaml", "on: system\nyes: no\nday: 2020-01-01\ntime: 12:30\nreal: true\nn: 3\nf: 1.5\nq: '3'\n"
+    )
     assert data == {
         "on": "system", "yes": "no", "day": "2020-01-01", "time": "12:30", "real": True, "n": 3, "f": 1.5, "q": "3",
     }  # fmt: skip

@@ -1,0 +1,46 @@
+"""The quote kind: where identifiers come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+TASK = (
+    "Additional table information: The name of this table is Squash Ranking, and the headers of this table are "
+    "Rank,Player Name,No. of Titles.\nQuestion: who leads?"
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "sql", "wanted"),
+    [
+        (TASK, "SELECT Player Name FROM Squash Ranking ORDER BY No. of Titles",
+         'SELECT "Player Name" FROM "Squash Ranking" ORDER BY "No. of Titles"'),
+        ('CREATE TABLE "My Table" (id INT, "Full Name" TEXT)', "SELECT Full Name FROM My Table",
+         'SELECT "Full Name" FROM "My Table"'),
+        ("Table: Home Ports\nColumns: Port, Year built", "SELECT Year built FROM Home Ports",
+         'SELECT "Year built" FROM "Home Ports"'),
+        ("Use `Home Ports`.", "SELECT a FROM Home Ports", 'SELECT a FROM "Home Ports"'),
+    ],
+)  # fmt: skip
+def test_default_sources(pipeline: Any, context: Any, reply: Any, tools: Any, told: str, sql: str, wanted: str) -> None:
+    pipe = pipeline("kind: quote\nwhen: {tool: execute_sql}\nparams: {argument: query}\n")
+    chosen = pipe.choose(context("", told, tools=tools), [reply(f"Action: execute_sql\n```\n{sql}\n```")])
+    assert chosen.proposal.action["arguments"]["query"] == wanted
+    assert chosen.fired == ("action/it",)
+
+
+def test_own_pattern_in_a_past_observation(pipeline: Any, context: Any, reply: Any, history: Any) -> None:
+    text = "kind: quote\nparams: {identifiers: 'cols=(.+)', separator: '|', dialect: mysql}\n"
+    now = context("ok", history=history(("cols=a b|c d", "x")))
+    answer = [reply("Action: SELECT a b, 'c d' FROM t")]
+    assert pipeline(text).choose(now, answer).proposal.action == "SELECT `a b`, `c d` FROM t"
+    unseen = pipeline(text.replace("dialect: mysql", "results: 0"))
+    assert unseen.choose(now, answer).fired == ()
+
+
+def test_silent_when_nothing_is_known_or_needed(pipeline: Any, context: Any, reply: Any) -> None:
+    pipe = pipeline("kind: quote\n")
+    assert pipe.choose(context("", "Hello."), [reply("Action: SELECT a b")]).fired == ()
+    assert pipe.choose(context("", TASK), [reply("Action: SELECT Rank FROM t WHERE a = 'Player Name'")]).fired == ()
