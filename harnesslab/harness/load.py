@@ -166,8 +166,8 @@ def _manifest(text: str) -> Manifest:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = re.search(r"\(at line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
-        raise HarnessFileError(MANIFEST, f"not valid TOML: {error}", line=line) from error
+        last = int(found[1]) if found else text.count("\n") + 1
+        raise HarnessFileError(MANIFEST, f"not valid TOML: {error}", line=last) from error
     known = data.get("format", FORMAT)
     if isinstance(known, int) and known > FORMAT:
         message = f"format {known} is newer than this harnesslab knows ({FORMAT}); update harnesslab"

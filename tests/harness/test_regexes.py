@@ -17,7 +17,7 @@ def test_search_and_extract() -> None:
 
 @pytest.mark.parametrize("pattern", ["(", "[", "(?P<1>x)", "*", "a{2,1}", "x" * (MAX_PATTERN + 1)])
 def test_bad_patterns_are_value_errors(pattern: str) -> None:
-    with pytest.raises(ValueError, match="regex|characters"):
+    with pytest.raises(ValueError, match=r"regex|characters"):
         Regex(pattern)
 
 
