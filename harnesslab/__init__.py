@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from harnesslab import panels as panels
     from harnesslab.lab import Lab as Lab
     from harnesslab.llm import LLM as LLM
+    from harnesslab.llm import Cached as Cached
+    from harnesslab.llm import Connection as Connection
+    from harnesslab.llm import Meter as Meter
+    from harnesslab.llm import Price as Price
     from harnesslab.llm import Recording as Recording
     from harnesslab.trainer.criterion import NetSolve as NetSolve
     from harnesslab.trainer.criterion import PairedTest as PairedTest
@@ -34,6 +38,10 @@ if TYPE_CHECKING:
 _HOME = {
     "LLM": "harnesslab.llm",
     "Recording": "harnesslab.llm",
+    "Cached": "harnesslab.llm",
+    "Connection": "harnesslab.llm",
+    "Meter": "harnesslab.llm",
+    "Price": "harnesslab.llm",
     "Lab": "harnesslab.lab",
     "Trainer": "harnesslab.trainer.trainer",
     "Parameter": "harnesslab.trainer.parameter",

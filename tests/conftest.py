@@ -28,4 +28,4 @@ def open_lab(tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
 def always(action: str) -> Any:
     """A scripted backbone that does the same thing in every step."""
-    return hl.LLM.scripted(lambda messages: f"Action: {action}")
+    return hl.LLM.scripted(lambda messages: f"Action: {action}", name=f"always {action}")

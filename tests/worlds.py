@@ -26,6 +26,8 @@ class Corridor:
     def step(self, action: Action) -> tuple[str, float, bool, bool, dict]:
         if self.fault == "step":
             raise RuntimeError("the floor is gone")
+        if self.fault == "exit":
+            raise SystemExit("the world ends")
         if self.fault == "lie":
             return "Room ?", 0.0, False, False, {"public": {}, "private": {"solved": "yes"}}
         if action not in ("left", "right"):

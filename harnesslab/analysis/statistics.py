@@ -54,6 +54,9 @@ def paired_test(pairs: Sequence[tuple[str, bool, bool]]) -> PairedResult:
     means = means[means != 0]
     if means.size == 0:
         return PairedResult(gained, lost, 1.0, "sign-flip permutation")
+    if means.size == 1:
+        # One task alone can flip its sign only once; scipy wants two observations at least.
+        return PairedResult(gained, lost, 0.5 if means[0] > 0 else 1.0, "sign-flip permutation")
     result = stats.permutation_test(
         (means,),
         np.mean,

@@ -164,9 +164,9 @@ class LLM(ChatBackbone):
         return RandomControl(seed)
 
     @staticmethod
-    def scripted(script: Script | Sequence[str]) -> Scripted:
-        """Replies from a function of the messages, or from a list in order."""
-        return Scripted(script)
+    def scripted(script: Script | Sequence[str], name: str = "scripted") -> Scripted:
+        """Replies from a function of the messages, or from a list in order; ``name`` is its identity."""
+        return Scripted(script, name)
 
     @staticmethod
     def null(text: str = "") -> Null:

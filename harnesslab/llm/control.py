@@ -65,19 +65,21 @@ def _babble(messages: Sequence[Mapping[str, Any]], dice: random.Random) -> str:
 class Scripted:
     """Replies from a function of the messages, or from a list in order; for tests and demonstrations.
 
+    ``name`` is its identity: give two different scripts two names, or their runs are taken for the same.
     Raises BackboneError when the list is used up.
     """
 
     constrains = False
 
-    def __init__(self, script: Script | Sequence[str]):
+    def __init__(self, script: Script | Sequence[str], name: str = "scripted"):
         self._script = script
+        self._name = name
         self._next = 0
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Says that the replies are scripted."""
-        return {"kind": "scripted", "model": "scripted"}
+        """Says that the replies are scripted, and by which script."""
+        return {"kind": "scripted", "model": self._name}
 
     async def complete(self, request: Request, *, repeat: int = 0) -> Completion:
         """The script's reply."""
@@ -88,7 +90,7 @@ class Scripted:
             self._next += 1
         else:
             raise BackboneError(f"the script is used up after {len(self._script)} replies; give it more, or a function")
-        return Completion(text=text, model="scripted", body={"model": "scripted", "messages": list(request.messages)})
+        return Completion(text=text, model=self._name, body={"model": self._name, "messages": list(request.messages)})
 
     def close(self) -> None:
         """Holds nothing."""

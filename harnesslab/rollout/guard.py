@@ -101,7 +101,7 @@ class GuardedEnv:
             return await asyncio.to_thread(call) if self._threaded else call()
         except EnvironmentFault:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise EnvironmentFault(
                 f"the environment's {what} raised {type(error).__name__}: {str(error)[:500]}"
             ) from error

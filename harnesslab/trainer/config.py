@@ -31,7 +31,10 @@ class Settings(BaseModel):
     max_tokens: int | None = Field(
         None, ge=1, description="hard limit of tokens for all calls of this trainer together"
     )
-    max_money: float | None = Field(None, gt=0, description="hard limit in the unit of the price table")
+    max_money: float | None = Field(None, gt=0, description="hard limit in the unit of the prices")
+    prices: dict[str, tuple[float, float]] = Field(
+        default_factory=dict, description="model: [a million prompt tokens, a million completion tokens]"
+    )
     progress: bool = Field(True, description="show progress bars")
 
 

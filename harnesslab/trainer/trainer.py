@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, OrderError
 from harnesslab.lab import Lab
-from harnesslab.llm.meter import Meter
+from harnesslab.llm.meter import Meter, Price
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.certify import Fork, certify
 from harnesslab.rollout.env import Split
@@ -72,7 +72,11 @@ class Trainer:
         self.optimizer: Optimizer = optimizer if optimizer is not None else GreedyMonotonic()
         self.harness = Parameter(self.lab)
         self.optimizer.bind(self.harness)
-        self.meter = Meter(max_tokens=self.settings.max_tokens, max_money=self.settings.max_money)
+        self.meter = Meter(
+            {model: Price(*pair) for model, pair in self.settings.prices.items()},
+            max_tokens=self.settings.max_tokens,
+            max_money=self.settings.max_money,
+        )
         self.forked: set[str] = set()
         """Tasks that :meth:`certify` found to differ between replays."""
         self._decider = Decider(self.lab, self.harness, self.optimizer)

@@ -51,7 +51,7 @@ def test_the_budget_ends_the_episode_and_progress_is_kept() -> None:
     assert episode.progress == 0.5 and not episode.solved
 
 
-@pytest.mark.parametrize("fault", ["reset", "step", "lie"])
+@pytest.mark.parametrize("fault", ["reset", "step", "lie", "exit"])
 def test_a_broken_environment_is_unscorable_and_never_charged_to_the_policy(fault: str) -> None:
     episode = run(["Action: right"] * 5, fault=fault)
     assert (episode.status, episode.owner) == ("unscorable", "environment")

@@ -1,0 +1,125 @@
+"""Criteria: their rules, what untrusted episodes may do, and when a candidate is given up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harnesslab.errors import UnmeasurableRun
+from harnesslab.rollout.records import Episode
+from harnesslab.trainer.criterion import Criterion, NetSolve, PairedTest, StrictPareto, hopeless, judge_all
+from harnesslab.trainer.pairs import Pair, flips, pair_up
+
+CRITERIA: list[Criterion] = [StrictPareto(), NetSolve(), NetSolve(margin=2), PairedTest()]
+
+
+def episode(task: str, solved: bool, **fields: object) -> Episode:
+    return replace(Episode(task, "f", "", solved=solved, progress=float(solved)), **fields)  # type: ignore[arg-type]
+
+
+def pairs(text: str) -> list[Pair]:
+    """'01' is a task that was failed and is solved now; '?' an unscorable side."""
+    made = []
+    for number, (before, after) in enumerate(text.split()):
+        sides = [
+            episode(f"t{number}", mark == "1", status="unscorable" if mark == "?" else "finished")
+            for mark in (before, after)
+        ]
+        made.append(Pair(*sides))
+    return made
+
+
+def test_strict_pareto_counts_gains_and_refuses_any_loss() -> None:
+    assert StrictPareto().judge(pairs("01 01 11 00")).value == -2
+    lost = StrictPareto().judge(pairs("01 01 10"))
+    assert lost.value == math.inf and "lost" in lost.why
+
+
+def test_ties_fall_to_the_secondary_metrics_in_order() -> None:
+    before, after = episode("t", False, progress=0.5, invalid=3), episode("t", False, progress=0.5, invalid=1)
+    judgement = StrictPareto().judge([Pair(before, after)])
+    # progress is equal, so the first difference is the second metric: worth 2^-2.
+    assert judgement.value == -0.25 and "invalid better" in judgement.why
+    worse_first = StrictPareto().judge([Pair(before, replace(after, progress=0.4))])
+    assert worse_first.value == 0.5 - 0.25
+    assert StrictPareto().judge([Pair(before, before)]).value == 0
+
+
+def test_net_solve_trades_losses_for_gains() -> None:
+    assert NetSolve().judge(pairs("01 01 10")).value == -1
+    assert NetSolve(margin=2).judge(pairs("01 01 10")).value > 0
+    assert NetSolve().judge(pairs("11 00")).value > 0
+
+
+def test_the_paired_test_leaves_chance_undecided() -> None:
+    few = PairedTest().judge(pairs("01 01 01"))
+    assert few.undecided and few.statistics["p"] == pytest.approx(0.125)
+    many = PairedTest().judge(pairs("01 " * 6))
+    assert not many.undecided and many.value == -6 and many.statistics["p"] == pytest.approx(1 / 64)
+    assert PairedTest().judge(pairs("10 00")).value > 0
+
+
+def test_unscorable_episodes_that_could_turn_the_verdict_are_refused() -> None:
+    with pytest.raises(UnmeasurableRun, match="could turn the verdict"):
+        judge_all(StrictPareto(), pairs("01 1?"))
+    assert judge_all(NetSolve(), pairs("01 01 01 1?")).value == -3
+    with pytest.raises(UnmeasurableRun, match="no task was scorable"):
+        judge_all(StrictPareto(), pairs("?? 0?"))
+
+
+def test_a_candidate_is_given_up_once_nothing_can_save_it() -> None:
+    left = [episode("x", False), episode("y", True)]
+    assert hopeless(StrictPareto(), pairs("10 01"), left)
+    assert not hopeless(StrictPareto(), pairs("00"), left)
+    assert hopeless(NetSolve(), pairs("10 10"), left)
+    assert not hopeless(NetSolve(), pairs("10"), [episode("x", False), episode("z", False)])
+
+
+marks = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12)
+
+
+def built(outcomes: list[tuple[bool, bool]]) -> list[Pair]:
+    return [Pair(episode(f"t{n}", b), episode(f"t{n}", a)) for n, (b, a) in enumerate(outcomes)]
+
+
+@given(marks, st.integers(0, 12), st.sampled_from(CRITERIA))
+def test_giving_up_early_never_changes_a_verdict(outcomes: list[tuple[bool, bool]], cut: int, criterion: Criterion) -> None:
+    whole = built(outcomes)
+    done, rest = whole[:cut], whole[cut:]
+    if hopeless(criterion, done, [pair.before for pair in rest]):
+        final = criterion.judge(whole)
+        assert final.value >= 0 and not final.undecided
+
+
+@given(marks)
+def test_swapping_the_sides_never_selects_both(outcomes: list[tuple[bool, bool]]) -> None:
+    for criterion in CRITERIA:
+        there = criterion.judge(built(outcomes)).value
+        back = criterion.judge(built([(after, before) for before, after in outcomes])).value
+        assert not (there < 0 and back < 0)
+
+
+def test_flips_name_what_nothing_new_explains() -> None:
+    made = [
+        Pair(episode("a", False), episode("a", True, fired={"action/new": 2})),
+        Pair(episode("b", True), episode("b", False)),
+        Pair(episode("c", True), episode("c", True)),
+    ]
+    found = {flip.task: flip for flip in flips(made, frozenset({"action/new"}))}
+    assert set(found) == {"a", "b"}
+    assert not found["a"].incidental and found["b"].incidental
+    assert not any(flip.incidental for flip in flips(made, None))
+
+
+def test_pairs_need_both_sides() -> None:
+    before = [episode("a", True), episode("b", True)]
+    assert [pair.task for pair in pair_up(before, [episode("b", False), episode("z", True)])] == ["b"]
+
+
+def test_an_unknown_metric_is_named() -> None:
+    with pytest.raises(ValueError, match="speed"):
+        StrictPareto(metrics=("speed",))
