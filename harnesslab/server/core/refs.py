@@ -85,9 +85,7 @@ def find_candidate(lab: Lab, ref: str) -> Candidate | None:
         try:
             return lab.repo.candidate(name)
         except StoreError as error:
-            if getattr(error, "cause", ""):
-                raise
-            raise Problem("not_found", str(error)) from None
+            raise error if error.cause else Problem("not_found", str(error)) from None
     if ref == "HEAD" or ref.startswith("refs/"):
         return None
     rows = lab.repo.candidates(text=ref, limit=5).rows

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harnesslab.errors import StoreError
 from harnesslab.server.core.labs import Lab
 from harnesslab.server.core.refs import find_candidate
 from harnesslab.server.core.text import MAX_TEXT, clip, number
@@ -36,7 +37,10 @@ def full_step(lab: Lab, episode: str, index: int) -> dict[str, Any]:
     """One step with the exact request and the raw replies, as indented JSON."""
     if lab.runs is None or not episode.isdecimal():
         raise Problem("not_found", f"There is no episode {episode[:40]!r} on record in {lab.path}.")
-    steps = lab.runs.trace(int(episode))
+    try:
+        steps = lab.runs.trace(int(episode))
+    except StoreError as error:
+        raise error if error.cause else Problem("not_found", str(error)) from None
     if index >= len(steps):
         raise Problem("not_found", f"Episode {episode} has {len(steps)} steps, so there is no step {index}.")
     return {
