@@ -26,9 +26,11 @@ from harnesslab.rollout.env import Action
 from harnesslab.rollout.records import Episode, Step
 
 Label = Literal["action realization", "contract mismatch", "trajectory degeneration", "residual reasoning"]
-LABELS: tuple[Label, ...] = (
-    "action realization", "contract mismatch", "trajectory degeneration", "residual reasoning",
-)  # fmt: skip
+ACTION: Label = "action realization"
+CONTRACT: Label = "contract mismatch"
+TRAJECTORY: Label = "trajectory degeneration"
+REASONING: Label = "residual reasoning"
+LABELS: tuple[Label, ...] = (ACTION, CONTRACT, TRAJECTORY, REASONING)
 """In the order in which they are checked."""
 
 SHARE = 0.25
@@ -68,10 +70,10 @@ def diagnose(episode: Episode) -> Diagnosis:
     """Label one failed episode. An episode without steps is residual reasoning: nothing is known of it."""
     steps = episode.steps
     if not steps:
-        return Diagnosis("residual reasoning", "no step was made", 0, episode.reason or "no step was made")
+        return Diagnosis(REASONING, "no step was made", 0, episode.reason or "no step was made")
     if episode.owner == "intervention":
         reason = f"an intervention of the harness failed: {clip(episode.reason)}"
-        return _diagnosis("action realization", "an intervention failed", [steps[-1]], reason)
+        return _diagnosis(ACTION, "an intervention failed", [steps[-1]], reason)
     needed = max(1, math.ceil(SHARE * len(steps)))
     for check in (_unread, _near_miss, _refused, _withheld, _loop, _stale, _rash_finish, _out_of_budget):
         found = check(episode)
@@ -79,7 +81,7 @@ def diagnose(episode: Episode) -> Diagnosis:
             return found
     last = steps[-1]
     return Diagnosis(
-        "residual reasoning",
+        REASONING,
         "accepted, but wrong",
         last.index,
         f"every step was accepted; the last one was {clip(action_text(last.action))}",
@@ -137,7 +139,7 @@ def _unread(episode: Episode) -> Diagnosis | None:
     if not bad:
         return None
     reason = f"no action could be read from {clip(bad[0].raw) or 'an empty reply'}"
-    return _diagnosis("action realization", "no action in the reply", bad, reason)
+    return _diagnosis(ACTION, "no action in the reply", bad, reason)
 
 
 def _near_miss(episode: Episode) -> Diagnosis | None:
@@ -149,7 +151,7 @@ def _near_miss(episode: Episode) -> Diagnosis | None:
         return None
     text = action_text(bad[0].action)
     reason = f"{clip(text)} is almost {clip(nearest(text, bad[0].admissible or ())[0])}"
-    return _diagnosis("action realization", "almost an admissible action", bad, reason)
+    return _diagnosis(ACTION, "almost an admissible action", bad, reason)
 
 
 def _refused(episode: Episode) -> Diagnosis | None:
@@ -159,7 +161,7 @@ def _refused(episode: Episode) -> Diagnosis | None:
     first = bad[0]
     reason = f"{clip(action_text(first.action), 60)} was answered with {clip(first.result)}"
     pattern = signature(first.result, action_text(first.action), episode.instruction)
-    return _diagnosis("contract mismatch", "refused by the environment", bad, reason, pattern)
+    return _diagnosis(CONTRACT, "refused by the environment", bad, reason, pattern)
 
 
 def _withheld(episode: Episode) -> Diagnosis | None:
@@ -169,7 +171,7 @@ def _withheld(episode: Episode) -> Diagnosis | None:
     reason = (
         f"{clip(action_text(bad[0].action), 60)} was withheld by the harness: {clip(bad[0].problem or bad[0].note)}"
     )
-    return _diagnosis("trajectory degeneration", "withheld again and again", bad, reason)
+    return _diagnosis(TRAJECTORY, "withheld again and again", bad, reason)
 
 
 def _loop(episode: Episode) -> Diagnosis | None:
@@ -183,7 +185,7 @@ def _loop(episode: Episode) -> Diagnosis | None:
     if not bad:
         return None
     reason = f"{clip(action_text(bad[0].action))} was repeated on the same observation"
-    return _diagnosis("trajectory degeneration", "repeated itself", bad, reason)
+    return _diagnosis(TRAJECTORY, "repeated itself", bad, reason)
 
 
 def _stale(episode: Episode) -> Diagnosis | None:
@@ -199,7 +201,7 @@ def _stale(episode: Episode) -> Diagnosis | None:
     if not bad:
         return None
     reason = f"nothing new was seen in {len(bad)} steps from step {bad[0].index} on"
-    return _diagnosis("trajectory degeneration", "nothing new was seen", bad, reason)
+    return _diagnosis(TRAJECTORY, "nothing new was seen", bad, reason)
 
 
 def _rash_finish(episode: Episode) -> Diagnosis | None:
@@ -208,11 +210,11 @@ def _rash_finish(episode: Episode) -> Diagnosis | None:
         return None
     if len(episode.steps) == 1:
         reason = f"the first action, {clip(action_text(last.action))}, ended the episode"
-        return _diagnosis("trajectory degeneration", "finished at once", [last], reason)
+        return _diagnosis(TRAJECTORY, "finished at once", [last], reason)
     before = episode.steps[-2]
     if is_error(before):
         reason = f"{clip(action_text(last.action))} ended the episode right after an error"
-        return _diagnosis("trajectory degeneration", "finished after an error", [last], reason)
+        return _diagnosis(TRAJECTORY, "finished after an error", [last], reason)
     return None
 
 
@@ -220,7 +222,7 @@ def _out_of_budget(episode: Episode) -> Diagnosis | None:
     if ended_itself(episode):
         return None
     reason = f"all {len(episode.steps)} steps were used up; progress {episode.progress:.0%}"
-    return _diagnosis("trajectory degeneration", "ran out of steps", [episode.steps[-1]], reason)
+    return _diagnosis(TRAJECTORY, "ran out of steps", [episode.steps[-1]], reason)
 
 
 _WHOLE = frozenset({"finished at once", "finished after an error", "ran out of steps"})

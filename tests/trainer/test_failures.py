@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from trajectories import episode, run
-
 from harnesslab.rollout.taxonomy import LABELS
 from harnesslab.trainer.failures import Failures
+from tests.trainer.trajectories import episode, run
 
 EVIL = "<script>alert('x')</script>"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trajectories import episode
 
 from harnesslab.errors import LeakFound
 from harnesslab.trainer.leak import LeakScan
+from tests.trainer.trajectories import episode
 
 EPISODES = [
     episode("a", ("look", "The fridge holds a mug."), instruction="Bring the mug to Anna Karenina in room 417."),

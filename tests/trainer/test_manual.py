@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from trajectories import episode, run
 
 from harnesslab.errors import ConfigError, HarnessFileError
 from harnesslab.harness import load_harness
@@ -11,6 +10,7 @@ from harnesslab.harness.load import load_yaml
 from harnesslab.trainer.estimators.base import Estimator
 from harnesslab.trainer.estimators.manual import ManualEstimator
 from harnesslab.trainer.failures import Failures
+from tests.trainer.trajectories import episode, run
 
 REMINDER = "kind: reminder\nabout: Say the form again.\nwhen:\n  last_invalid: true\n"
 FAILURES = Failures(run(episode("a", (None, "?"), instruction="Meet Karenina now."), episode("b", (None, "?"))))

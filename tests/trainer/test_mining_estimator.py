@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trajectories import episode, run
 
 import harnesslab.trainer.estimators.mining as mining
 from harnesslab.harness import Harness, load_harness
 from harnesslab.harness.files import intervention_file
+from harnesslab.rollout.taxonomy import LABELS
 from harnesslab.trainer.estimators import Estimator, MiningEstimator
 from harnesslab.trainer.estimators.mining import Clue, Idea, Variant, View
 from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.proposal import Proposal
+from tests.trainer.trajectories import episode, run
 
 EMPTY = load_harness({"harness.toml": b'name = "demo"\n'})
 CAN = {"admissible": ("go to fridge", "take mug", "put mug on shelf")}
@@ -51,10 +52,17 @@ def test_every_proposal_loads_and_names_evidence_flips_and_trigger() -> None:
     assert 4 <= len(proposals) <= 8
     for proposal in proposals:
         assert proposal.prediction.trigger == proposal.name == harness_with(proposal)[proposal.name].name
-        assert proposal.evidence and set(proposal.prediction.flips) <= lost and proposal.prediction.flips
+        assert proposal.evidence and set(proposal.prediction.flips) <= lost
         assert proposal.estimator == "mining"
-    assert proposals[0].kind == "constrain"
+    assert (proposals[0].kind, proposals[0].prediction.flips) == ("constrain", ("a", "b", "d"))
     assert len({proposal.layer for proposal in proposals[:3]}) > 1
+
+
+def test_only_failures_with_the_bottleneck_that_it_is_meant_for_should_flip() -> None:
+    flips = {p.kind: p.prediction.flips for p in MiningEstimator(limit=99).propose(mixed(), EMPTY)}
+    assert flips["reminder"] == ("a",)
+    assert flips["no_repeat"] == ("c",)
+    assert flips["snap"] == ("d",)
 
 
 def test_the_limit_holds_and_a_clean_run_gives_nothing() -> None:
@@ -95,7 +103,7 @@ def test_what_the_harness_holds_is_offered_one_rung_up_or_not_at_all() -> None:
 def hint(text: str) -> MiningEstimator:
     def mine(view: View) -> list[Idea]:
         clues = (Clue(view.failed[0], 0, "why"),)
-        return [Idea("prompt", "contract", "hint", "A hint.", (Variant({"text": text}),), 1.0, clues, False)]
+        return [Idea("prompt", "contract", "hint", "A hint.", (Variant({"text": text}),), LABELS, 1.0, clues, False)]
 
     return MiningEstimator(miners={"hint": mine})
 
@@ -114,7 +122,7 @@ def test_an_intervention_that_disturbs_what_was_solved_counts_less() -> None:
     rewrite = {"pattern": "mug", "replacement": "pan"}
 
     def mine(view: View) -> list[Idea]:
-        return [Idea("rewrite", "action", "pan", "Pans.", (Variant(rewrite),), 1.0, None, False)]
+        return [Idea("rewrite", "action", "pan", "Pans.", (Variant(rewrite),), LABELS, 1.0, None, False)]
 
     lost = episode("a", ("take mug", "no"))
     hurt = Failures(run(lost, episode("b", ("take mug", "ok"), solved=True)))
@@ -124,14 +132,14 @@ def test_an_intervention_that_disturbs_what_was_solved_counts_less() -> None:
 
 SCRIPT = """
 import sys; sys.path.insert(0, {here!r})
-from test_mining_estimator import mixed, EMPTY
+from tests.trainer.test_mining_estimator import mixed, EMPTY
 from harnesslab.trainer.estimators import MiningEstimator
 for p in MiningEstimator(limit=99).propose(mixed(), EMPTY): print(p.to_json())
 """
 
 
 def test_the_order_does_not_hang_on_hash_seeds() -> None:
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[2])
     outputs = set()
     for seed in ("1", "2"):
         env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

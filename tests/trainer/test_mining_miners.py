@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from trajectories import episode, run
 
 from harnesslab.harness import Harness, load_harness
 from harnesslab.harness.files import intervention_file
@@ -14,6 +13,7 @@ from harnesslab.trainer.estimators.mining.miners import builtin_miners
 from harnesslab.trainer.estimators.mining.replay import Replay
 from harnesslab.trainer.estimators.mining.view import View
 from harnesslab.trainer.failures import Failures
+from tests.trainer.trajectories import episode, run
 
 EMPTY = load_harness({"harness.toml": b'name = "demo"\n'})
 CAN = ("go to fridge", "take mug", "put mug on shelf")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from trajectories import episode
-
 from harnesslab.harness import load_harness
 from harnesslab.trainer.estimators.mining.replay import Replay, contexts
+from tests.trainer.trajectories import episode
 
 EMPTY = load_harness({"harness.toml": b'name = "demo"\n'})
 REWRITE = "kind: rewrite\nparams: {pattern: '^grab', replacement: take}\n"

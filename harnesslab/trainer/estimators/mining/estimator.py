@@ -118,13 +118,12 @@ class _Attempt:
         return clues, len(disturbed) / max(1, len(self._view.solved))
 
     def _scored(self, idea: Idea, proposal: Proposal, clues: Sequence[Clue], harm: float) -> _Scored:
-        bottleneck = {failure.episode.key: set(failure.diagnosis.steps) for failure in self._view.failures}
+        meant = {f.episode.key: set(f.diagnosis.steps) for f in self._view.failures if f.label in idea.labels}
         touched = {clue.episode.key for clue in clues}
-        helped = {clue.episode.key for clue in clues if clue.step in bottleneck[clue.episode.key]}
+        helped = {clue.episode.key for clue in clues if clue.step in meant.get(clue.episode.key, ())}
         expected = idea.strength * (len(helped) + BESIDE * len(touched - helped))
         expected *= (1.0 - harm) * AGAIN ** self._against[idea.name]
-        hoped = helped or touched
-        flips = tuple(dict.fromkeys(e.task_id for e in self._view.failed if e.key in hoped))
+        flips = tuple(dict.fromkeys(e.task_id for e in self._view.failed if e.key in helped))
         finished = replace(
             proposal, evidence=tuple(_evidence(clues)), prediction=Prediction(flips=flips, trigger=idea.name)
         )

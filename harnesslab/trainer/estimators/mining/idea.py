@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnesslab.harness.base import Layer
 from harnesslab.rollout.records import Episode
+from harnesslab.rollout.taxonomy import Label
 
 if TYPE_CHECKING:
     from harnesslab.trainer.estimators.mining.view import View
@@ -34,6 +35,7 @@ class Variant:
 class Idea:
     """A kind that could help.
 
+    ``labels`` are the bottlenecks that it is meant for: only failures with one of them are predicted to flip.
     ``strength`` is the share of the episodes it addresses that it is expected to save when the evidence is there: a
     prior, the same for every environment; verdicts lower it. ``variants`` are tried in order, the next one after the
     one before was turned down. With ``clues`` of None the evidence is found by replay (see
@@ -46,6 +48,7 @@ class Idea:
     stem: str
     about: str
     variants: tuple[Variant, ...]
+    labels: tuple[Label, ...]
     strength: float
     clues: tuple[Clue, ...] | None = None
     single: bool = True

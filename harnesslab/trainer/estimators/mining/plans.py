@@ -1,186 +1,182 @@
-"""What solved episodes have in common: their plans, with the words of the single task turned into slots.
+"""How tasks were solved: the plans of solved episodes, cleaned and grouped by what they have in common.
 
-A plan is cleaned of what did not count (refused steps, repeats, actions about things that the task does not name and
-other plans do without), then abstracted: a word of an action that its instruction names, and that most
-other instructions do not, becomes a slot. Plans of several tasks that are equal after that are one procedure. The
-sentences of the instructions, with the same words as slots, say when it holds.
+A plan is cleaned by a backward slice: the last action is kept, then each action whose result first told something that
+a kept action names, then each action that names nothing but what kept ones name. What is named and was told (in the
+instruction or an observation) before is a hole; plans that are equal with holes are one way to solve a sort of task.
+Steps without such names (going where one always goes) are kept where all plans of the group have them.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from harnesslab.rollout.records import Episode
+from harnesslab.rollout.records import Episode, Step
 from harnesslab.rollout.taxonomy import bare_result, is_error
 
-COMMON = 0.6
-"""A word in more than this share of the instructions belongs to the language, not to a task."""
-SLOTS = "XYZUVWPQR"
 _GLUE = "a an the this that it its and or not is are be to of in on at by for from with into onto under over as"
 GLUE = frozenset(_GLUE.split())
-"""English words that name nothing; they are no slots even where few instructions have them."""
-
-_SLOT = re.compile(rf"(?<!\w)[{SLOTS}](?!\w)")
-_TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+"""English words that name nothing."""
+HOLE = "_"
+LETTERS = "XYZUVWPQR"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
-    """A procedure that several tasks share.
+    """The cleaned plan of one solved episode: recorded ``steps`` in their order, and the ``rest`` that was left out.
 
-    ``steps`` are abstract actions, ``sees`` what each of them brought where all witnesses saw the same (else empty).
-    ``says`` are the sentences that all instructions behind it have, abstracted in the same way; ``words`` those of
-    their plain words that no instruction solved in another way has. ``fillings`` are what the slots stood for, one
-    mapping (slot to phrase) a witness; ``episodes`` are the witnesses.
+    Refused steps and all but the last of equal actions are in neither.
     """
 
-    steps: tuple[str, ...]
-    sees: tuple[str, ...]
-    says: tuple[str, ...]
-    words: tuple[str, ...]
-    fillings: tuple[Mapping[str, str], ...]
-    episodes: tuple[Episode, ...]
-
-    def recombined(self) -> Mapping[str, str] | None:
-        """A filling that no witness has: each slot from another witness, no phrase twice; None if there is none."""
-        used = {slot for text in (*self.steps, *self.says) for slot in _SLOT.findall(text)}
-        slots = [slot for slot in SLOTS if slot in used]
-        for shift in range(len(self.fillings)):
-            mixed: dict[str, str] = {}
-            for place, slot in enumerate(slots):
-                for offset in range(len(self.fillings)):
-                    value = self.fillings[(shift + place + offset) % len(self.fillings)].get(slot)
-                    if value and value not in mixed.values():
-                        mixed[slot] = value
-                        break
-            if len(mixed) == len(slots) > 1 and not any(mixed.items() <= own.items() for own in self.fillings):
-                return mixed
-        return None
-
-
-def fill(text: str, filling: Mapping[str, str]) -> str:
-    """An abstract text with the slots filled."""
-    return _SLOT.sub(lambda match: filling.get(match.group(), match.group()), text)
-
-
-def shared_plans(solved: Sequence[Episode], everyone: Sequence[Episode]) -> list[Plan]:
-    """Plans of text actions that at least two tasks were solved by, those with most tasks first.
-
-    ``everyone`` are all episodes of the run: their instructions tell the language from the tasks.
-    """
-    common = _common_words(everyone)
-    drafts = [draft for episode in solved if (draft := _Draft.of(episode, common)) is not None]
-    grounded: dict[tuple[str, ...], list[_Draft]] = {}
-    for draft in drafts:
-        grounded.setdefault(draft.grounded, []).append(draft)
-    groups: dict[tuple[str, ...], list[_Draft]] = {}
-    for members in grounded.values():
-        shared = set.intersection(*(set(member.steps) for member in members))
-        for member in members:
-            groups.setdefault(member.only(shared), []).append(member)
-    chosen = [(steps, members) for steps, members in groups.items() if steps and _tasks(members) > 1]
-    chosen.sort(key=lambda item: (-_tasks(item[1]), item[0]))
-    return [_plan(steps, members, everyone) for steps, members in chosen]
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
     episode: Episode
-    steps: tuple[str, ...]
-    sees: tuple[str, ...]
-    grounded: tuple[str, ...]
-    says: tuple[str, ...]
-    filling: Mapping[str, str]
+    steps: tuple[Step, ...]
+    rest: tuple[Step, ...] = ()
 
-    @classmethod
-    def of(cls, episode: Episode, common: frozenset[str]) -> _Draft | None:
-        """The abstract plan of one solved episode; None where an action is no text."""
-        done = [step for step in episode.steps if step.executed and not is_error(step)]
-        if not done or not all(isinstance(step.action, str) for step in done):
-            return None
-        # Of a repeated action the last time counts: what came of the others was undone or led nowhere.
-        last = {str(step.action): step for step in done}
-        kept = [str(step.action) for step in done if last[str(step.action)] is step]
-        task = {word for word in _words(episode.instruction) if word not in common}
-        slots = _slots(kept, task)
-        steps = tuple(_abstract(action, slots, verb=True) for action in kept)
-        grounded = tuple(step for step in steps if _has_slot(step))
-        says = tuple(_abstract(s, slots) for s in _SENTENCE.split(episode.instruction.strip()) if s.strip())
-        sees = tuple(_abstract(bare_result(last[action]).strip(), slots) for action in kept)
-        return cls(episode, steps, sees, grounded, says, {slot: phrase for phrase, slot in slots.items()})
+    @property
+    def dropped(self) -> int:
+        """How many steps of the episode the plan does without."""
+        return len(self.episode.steps) - len(self.steps)
 
-    def only(self, shared: set[str]) -> tuple[str, ...]:
-        """The steps that the whole group has."""
-        return tuple(step for step in self.steps if step in shared)
+    @property
+    def things(self) -> set[str]:
+        """The words of what the plan's actions name and the agent was told: they belong to the task, not to its sort."""
+        told = [phrase for step in self.steps for phrase in _told_phrases(self.episode, step)]
+        return {word for phrase in told for word in re.findall(r"\w+", phrase.casefold())}
 
-    def saw(self, step: str) -> str:
-        """What came of an abstract step."""
-        return self.sees[self.steps.index(step)]
+    @cached_property
+    def skeleton(self) -> tuple[str, ...]:
+        """Each action with a hole for what was told before it."""
+        return tuple(_skeleton(self.episode, step) for step in self.steps)
 
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Each action with a letter for each thing: the same letter for the same thing."""
+        names: dict[str, str] = {}
+        lines = []
+        for step in self.steps:
+            text = str(step.action)
+            for phrase in _told_phrases(self.episode, step):
+                if phrase not in names and len(names) < len(LETTERS):
+                    names[phrase] = LETTERS[len(names)]
+                text = _replaced(text, phrase, names.get(phrase, phrase))
+            lines.append(text)
+        return tuple(lines)
 
-def _plan(steps: tuple[str, ...], members: Sequence[_Draft], everyone: Sequence[Episode]) -> Plan:
-    says = tuple(s for s in members[0].says if _has_slot(s) and all(s in member.says for member in members))
-    inside = {member.episode.instruction for member in members}
-    outside = [set(_words(e.instruction)) for e in everyone if e.solved and e.instruction not in inside]
-    shared = set.intersection(*(set(_words(text)) for text in sorted(inside)))
-    words = sorted(word for word in shared if not any(word in other for other in outside))
-    seen = [{member.saw(step) for member in members} for step in steps]
-    return Plan(
-        steps=steps,
-        sees=tuple(min(texts) if len(texts) == 1 else "" for texts in seen),
-        says=says,
-        words=tuple(words),
-        fillings=tuple(member.filling for member in members),
-        episodes=tuple(member.episode for member in members),
-    )
+    def saw(self, place: int) -> str:
+        """What stood before the step at ``place``: the result of the kept step before it."""
+        return bare_result(self.steps[place - 1]).strip() if place else self.episode.steps[0].observation.strip()
 
 
-def _slots(actions: Sequence[str], task: set[str]) -> Mapping[str, str]:
-    """A letter for each run of task words in the actions, in the order in which they come up."""
-    names: dict[str, str] = {}
-    for action in actions:
-        for phrase in _phrases(action, task):
-            if phrase not in names and len(names) < len(SLOTS):
-                names[phrase] = SLOTS[len(names)]
-    return names
+def plan_of(episode: Episode) -> Plan | None:
+    """The cleaned plan of a solved episode; None where there is none of text actions."""
+    done = [step for step in episode.steps if step.executed and not is_error(step)]
+    if not done or not all(isinstance(step.action, str) and step.action.strip() for step in done):
+        return None
+    # Of a repeated action the last time counts: what came of the others was undone or led nowhere.
+    last = {str(step.action): step for step in done}
+    kept = [step for step in done if last[str(step.action)] is step]
+    needed = _slice(episode, kept)
+    named = {phrase for step in needed for phrase in phrases(str(step.action))}
+    steps = [step for step in kept if step in needed or (phrases(str(step.action)) and _within(step, named))]
+    return Plan(episode, tuple(steps), tuple(step for step in kept if step not in steps))
 
 
-def _phrases(action: str, task: set[str]) -> list[str]:
-    """Runs of task words after the first word, which is the verb."""
+def grouped(solved: Sequence[Episode]) -> list[list[Plan]]:
+    """Plans that are equal with holes, the group with most tasks first; in a group the cleanest plan first."""
+    plans = [plan for episode in solved if (plan := plan_of(episode)) is not None]
+    rough: dict[tuple[str, ...], list[Plan]] = {}
+    for plan in plans:
+        rough.setdefault(plan.skeleton, []).append(plan)
+    groups: dict[tuple[str, ...], list[Plan]] = {}
+    for members in rough.values():
+        for plan in _with_shared_steps(members):
+            groups.setdefault(plan.skeleton, []).append(plan)
+    ranked = sorted(groups.items(), key=lambda item: (-tasks(item[1]), item[0]))
+    return [sorted(members, key=lambda plan: (plan.dropped, len(plan.steps))) for _, members in ranked]
+
+
+def tasks(plans: Sequence[Plan]) -> int:
+    """How many tasks are behind the plans."""
+    return len({plan.episode.task_id for plan in plans})
+
+
+def phrases(action: str) -> list[str]:
+    """What an action names: the runs of words after its first word, the verb, cut at words that name nothing."""
     runs: list[list[str]] = [[]]
     for word in action.split()[1:]:
-        if word.casefold().strip(".,;:!?") in task:
-            runs[-1].append(word)
-        else:
+        plain = word.strip(".,;:!?\"'")
+        if not plain or plain.casefold() in GLUE:
             runs.append([])
+        else:
+            runs[-1].append(plain)
     return [" ".join(run) for run in runs if run]
 
 
-def _abstract(text: str, slots: Mapping[str, str], *, verb: bool = False) -> str:
-    """``text`` with the phrases of the slots replaced, long ones first; the verb of an action stays."""
-    first, _, rest = text.partition(" ") if verb else ("", "", text)
-    for phrase in sorted(slots, key=lambda p: (-len(p), p)):
-        rest = re.sub(rf"(?<!\w){re.escape(phrase)}(?!\w)", slots[phrase], rest, flags=re.IGNORECASE)
-    return f"{first} {rest}".strip() if verb else rest.strip()
+def _within(step: Step, named: set[str]) -> bool:
+    return named.issuperset(phrases(str(step.action)))
 
 
-def _has_slot(text: str) -> bool:
-    return _SLOT.search(text) is not None
+def _slice(episode: Episode, kept: Sequence[Step]) -> list[Step]:
+    """The steps of ``kept`` on which the last one depends by what they told."""
+    needed = [kept[-1]]
+    for step in needed:
+        for phrase in phrases(str(step.action)):
+            source = _teller(episode, phrase, step)
+            twin = next((other for other in kept if source is not None and other.action == source.action), None)
+            if twin is not None and twin not in needed:
+                needed.append(twin)
+    return needed
 
 
-def _common_words(episodes: Sequence[Episode]) -> frozenset[str]:
-    instructions = sorted({episode.instruction for episode in episodes})
-    counts = Counter(word for text in instructions for word in set(_words(text)))
-    return GLUE | {word for word, count in counts.items() if count > COMMON * len(instructions)}
+def _teller(episode: Episode, phrase: str, step: Step) -> Step | None:
+    """The step before ``step`` whose result told the phrase first; None where it was told at the start or never."""
+    if _has(f"{episode.instruction}\n{episode.steps[0].observation}", phrase):
+        return None
+    return next((s for s in episode.steps[: step.index] if _has(bare_result(s), phrase)), None)
 
 
-def _words(text: str) -> list[str]:
-    return [token for token in _TOKEN.findall(text.casefold()) if token[0].isalnum()]
+def _told_phrases(episode: Episode, step: Step) -> list[str]:
+    before = [episode.instruction, *(s.observation for s in episode.steps[: step.index + 1])]
+    return [phrase for phrase in phrases(str(step.action)) if any(_has(text, phrase) for text in before)]
 
 
-def _tasks(members: Sequence[_Draft]) -> int:
-    return len({member.episode.task_id for member in members})
+def _skeleton(episode: Episode, step: Step) -> str:
+    text = str(step.action)
+    for phrase in _told_phrases(episode, step):
+        text = _replaced(text, phrase, HOLE)
+    return text
+
+
+def _with_shared_steps(members: Sequence[Plan]) -> list[Plan]:
+    """The plans of a group with those dropped steps put back that, with holes, all of them made as often."""
+    made = [[(_skeleton(plan.episode, step), step) for step in plan.rest] for plan in members]
+    counts = [Counter(text for text, _ in rest) for rest in made]
+    shared = counts[0].copy()
+    for other in counts[1:]:
+        shared &= other
+    full = []
+    for plan, rest in zip(members, made, strict=True):
+        before_kept = {step.index - 1 for step in plan.steps}
+        # Of several that fit, the one that led straight to a step of the plan.
+        rest = sorted(rest, key=lambda item: (item[1].index not in before_kept, -item[1].index))
+        left = shared.copy()
+        extra = []
+        for text, step in rest:
+            if left[text] > 0:
+                left[text] -= 1
+                extra.append(step)
+        steps = tuple(sorted((*plan.steps, *extra), key=lambda step: step.index))
+        full.append(Plan(plan.episode, steps, tuple(s for s in plan.rest if s not in extra)))
+    return full
+
+
+def _has(text: str, phrase: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _replaced(text: str, phrase: str, by: str) -> str:
+    verb, _, rest = text.partition(" ")
+    return f"{verb} " + re.sub(rf"(?<!\w){re.escape(phrase)}(?!\w)", by, rest, flags=re.IGNORECASE)

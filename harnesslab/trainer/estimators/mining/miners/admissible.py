@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import action_text, clip
+from harnesslab.rollout.taxonomy import ACTION, CONTRACT, action_text, clip
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -23,6 +23,7 @@ def mine(view: View) -> Iterator[Idea]:
             stem="admissible",
             about="The possible actions are listed under the observation.",
             variants=(Variant(), Variant({"inline": True}), Variant({"hide_tried": True})),
+            labels=(ACTION, CONTRACT),
             strength=0.3,
             clues=clues,
         )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from harnesslab.rollout.records import Episode
-from harnesslab.rollout.taxonomy import clip, ended_itself, is_error
+from harnesslab.rollout.taxonomy import REASONING, TRAJECTORY, clip, ended_itself, is_error
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 
@@ -27,6 +27,7 @@ def mine(view: View) -> Iterator[Idea]:
                     Variant({"text": f"For {finisher}: {text[0].lower()}{text[1:]}", "on": "observation"}),
                     Variant({"text": text, "on": f"tool:{finisher}"}),
                 ),
+                labels=(TRAJECTORY, REASONING),
                 strength=0.25,
                 clues=strange,
                 single=False,
@@ -40,6 +41,7 @@ def mine(view: View) -> Iterator[Idea]:
                 stem=f"then_{finisher}",
                 about=f"Once a result is there, {finisher} is due.",
                 variants=(Variant({"text": text, "on": "observation"}), Variant({"text": text})),
+                labels=(TRAJECTORY, REASONING),
                 strength=0.3,
                 clues=late,
                 single=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import ended_itself
+from harnesslab.rollout.taxonomy import TRAJECTORY, ended_itself
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -26,6 +26,7 @@ def mine(view: View) -> Iterator[Idea]:
         stem="budget",
         about="The last steps of the budget are announced.",
         variants=tuple(Variant({"left": left, "note": note}) for left in (2, 4)),
+        labels=(TRAJECTORY,),
         strength=0.3 if view.finishers else 0.05,
         clues=clues,
     )

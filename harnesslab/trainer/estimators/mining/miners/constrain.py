@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import action_text, clip, is_error
+from harnesslab.rollout.taxonomy import ACTION, CONTRACT, action_text, clip, is_error
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -25,6 +25,7 @@ def mine(view: View) -> Iterator[Idea]:
             stem="constrain",
             about="The model can only answer with an action that the environment lists as possible.",
             variants=(Variant(),),
+            labels=(ACTION, CONTRACT),
             strength=0.6,
             clues=clues,
         )

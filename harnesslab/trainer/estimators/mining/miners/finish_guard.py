@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harnesslab.rollout.taxonomy import is_error
+from harnesslab.rollout.taxonomy import TRAJECTORY, is_error
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 
@@ -38,6 +38,7 @@ def mine(view: View) -> Iterator[Idea]:
             stem="finish_guard" if finisher == view.finishers[0] else f"finish_guard_{finisher}",
             about=f"{finisher} waits until the work was done.",
             variants=tuple(Variant(params) for params in variants),
+            labels=(TRAJECTORY,),
             strength=0.35,
             single=False,
         )

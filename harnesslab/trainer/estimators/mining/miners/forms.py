@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from harnesslab.rollout.taxonomy import clip, is_error
+from harnesslab.rollout.taxonomy import CONTRACT, clip, is_error
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -33,6 +33,7 @@ def mine(view: View) -> Iterator[Idea]:
                 Variant({"text": "Use only these commands:\n" + "\n".join(f"- {form}" for form in forms)}),
                 Variant({"text": f"Commands: {'; '.join(forms)}.", "on": "observation"}),
             ),
+            labels=(CONTRACT,),
             strength=0.3,
             clues=clues,
             single=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harnesslab.rollout.taxonomy import TRAJECTORY
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -17,5 +18,6 @@ def mine(view: View) -> Iterator[Idea]:
         stem="loop_breaker",
         about="A circle of steps is named and, where the possible actions are known, left by one that is new.",
         variants=(Variant(force), Variant({"length": 8, **force})) if view.lists_actions else (Variant(),),
+        labels=(TRAJECTORY,),
         strength=0.4,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import action_text, clip
+from harnesslab.rollout.taxonomy import TRAJECTORY, action_text, clip
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.repeats import repeats
 from harnesslab.trainer.estimators.mining.view import View
@@ -24,6 +24,7 @@ def mine(view: View) -> Iterator[Idea]:
             stem="no_repeat",
             about="What was done at an observation before is not done at it again.",
             variants=(Variant(), Variant({"limit": 15})),
+            labels=(TRAJECTORY,),
             strength=0.5,
             clues=clues,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import is_error
+from harnesslab.rollout.taxonomy import CONTRACT, is_error
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 
@@ -33,5 +33,6 @@ def mine(view: View) -> Iterator[Idea]:
             stem="quote",
             about="Names that the task tells are quoted where a statement needs it.",
             variants=tuple(Variant({"dialect": dialect}, when={"tool": tool}) for dialect in dialects),
+            labels=(CONTRACT,),
             strength=0.5,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import clip
+from harnesslab.rollout.taxonomy import ACTION, clip
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -23,6 +23,7 @@ def mine(view: View) -> Iterator[Idea]:
             stem="reminder",
             about="The form of a reply is said once more as the last thing that the model reads.",
             variants=(Variant(when={"last_invalid": True}), Variant()),
+            labels=(ACTION,),
             strength=0.25,
             clues=clues,
         )

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from statistics import fmean
 
-from harnesslab.rollout.taxonomy import action_text
+from harnesslab.rollout.taxonomy import REASONING, TRAJECTORY, action_text
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
 LADDER = (3, 5, 8)
-"""Samples a step; each costs a call."""
+"""Samples a step. Each costs a call, which is why the idea ranks below cheaper ones."""
 
 
 def mine(view: View) -> Iterator[Idea]:
@@ -35,7 +35,8 @@ def mine(view: View) -> Iterator[Idea]:
         about="Several replies are drawn; the valid, new and agreed one is executed"
         + (", words shared with the task counting." if telling else "."),
         variants=tuple(Variant({"samples": samples, **telling}) for samples in LADDER),
-        strength=0.35,
+        labels=(TRAJECTORY, REASONING),
+        strength=0.15,
         clues=clues,
     )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harnesslab.rollout.taxonomy import is_error
+from harnesslab.rollout.taxonomy import ACTION, is_error
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 
@@ -23,6 +23,7 @@ def mine(view: View) -> Iterator[Idea]:
         stem="rescue",
         about="An action is found in a reply that missed the form.",
         variants=(*variants, Variant()),
+        labels=(ACTION,),
         strength=0.5,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import is_error
+from harnesslab.rollout.taxonomy import CONTRACT, is_error
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -23,6 +23,7 @@ def mine(view: View) -> Iterator[Idea]:
             stem="retry_error",
             about="After an error, the failed action and the error stand at the end of the request.",
             variants=(Variant(), Variant({"form": False})),
+            labels=(CONTRACT,),
             strength=0.25,
             clues=tuple(clues),
         )

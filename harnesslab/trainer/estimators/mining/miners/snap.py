@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import nearest
+from harnesslab.rollout.taxonomy import ACTION, nearest
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -28,5 +28,6 @@ def mine(view: View) -> Iterator[Idea]:
             stem="snap",
             about="An action that is almost a possible one becomes it.",
             variants=tuple(Variant({"threshold": rung}) for rung in rungs),
+            labels=(ACTION,),
             strength=0.4,
         )

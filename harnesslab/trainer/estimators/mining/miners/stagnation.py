@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harnesslab.rollout.taxonomy import TRAJECTORY
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -17,5 +18,6 @@ def mine(view: View) -> Iterator[Idea]:
         stem="stagnation",
         about="The agent is told when it has seen nothing new for some steps.",
         variants=(Variant(suggest), Variant({"steps": 3, **suggest})),
+        labels=(TRAJECTORY,),
         strength=0.25,
     )

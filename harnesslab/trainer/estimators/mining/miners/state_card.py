@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from harnesslab.rollout.taxonomy import REASONING, TRAJECTORY
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.repeats import repeats
 from harnesslab.trainer.estimators.mining.view import View
@@ -41,6 +42,7 @@ def mine(view: View) -> Iterator[Idea]:
             Variant({"results": 3, **facts}),
             Variant({"results": 3, "tried": 0, "steps_left": False}),
         ),
+        labels=(TRAJECTORY, REASONING),
         strength=0.15,
         clues=tuple(clues),
     )

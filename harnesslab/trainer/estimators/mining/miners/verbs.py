@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import clip, nearest
+from harnesslab.rollout.taxonomy import ACTION, CONTRACT, clip, nearest
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -38,6 +38,7 @@ def mine(view: View) -> Iterator[Idea]:
                         }
                     ),
                 ),
+                labels=(ACTION, CONTRACT),
                 strength=0.4,
                 clues=tuple(clues),
                 single=False,
