@@ -1,4 +1,5 @@
-"""Finds environments: by name among the entry points of the group ``harnesslab.envs``, or by import path.
+"""Finds environments: by name among the entry points of the group ``harnesslab.envs`` and the folders of
+``harnesslab_envs``, by the path of a folder, or by import path.
 
 An entry point names a callable that returns an :class:`~harnesslab.rollout.env.Environment`. Its options
 are the environment's own, for example ``load_environment("dbbench", data="/my/folder")``.
@@ -7,13 +8,14 @@ are the environment's own, for example ``load_environment("dbbench", data="/my/f
 from __future__ import annotations
 
 import importlib
-import inspect
-from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 from harnesslab.rollout.env import Environment
+from harnesslab.rollout.options import check_options
+from harnesslab.rollout.process.folder import find_folder, folders
+from harnesslab.rollout.process.load import load_folder
 
 GROUP = "harnesslab.envs"
 _METHODS = ("tasks", "make", "oracle", "starter")
@@ -24,28 +26,33 @@ def environments() -> dict[str, EntryPoint]:
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
-def load_environment(environment: str | Environment, **options: Any) -> Environment:
+def load_environment(environment: str | Environment, *, process: bool | None = None, **options: Any) -> Environment:
     """The environment of that name, made with ``options``.
 
-    ``environment`` is an installed name, an import path ``"package.module:callable"``, or an Environment, which
-    is returned as it is. Raises EnvironmentUnavailable where it is not there or cannot be loaded, and
-    ConfigError where it has no such option.
+    ``environment`` is an installed name, the path of a folder with an env.toml (with a slash in it), an import path
+    ``"package.module:callable"``, or an Environment, which is returned as it is. ``process`` says for folders whether
+    a process of its own is wanted; see :func:`~harnesslab.rollout.process.load.load_folder`. Raises
+    EnvironmentUnavailable where it is not there or cannot be loaded, and ConfigError where it has no such option.
     """
     if not isinstance(environment, str):
         if options:
             raise ConfigError(f"Options ({', '.join(options)}) go with a name, not with a ready environment object.")
         return _checked(environment, type(environment).__name__)
+    if ":" not in environment and environment not in environments():
+        folder = find_folder(environment)
+        if folder is not None:
+            return _checked(load_folder(folder, options, process), environment)
     factory = _import_path(environment) if ":" in environment else _entry_point(environment)
     if not callable(factory):
         raise EnvironmentUnavailable(f"The environment '{environment}' is not a callable that makes one.")
-    _check_options(environment, factory, options)
+    check_options(environment, factory, options)
     return _checked(factory(**options), environment)
 
 
 def _entry_point(name: str) -> Any:
     known = environments()
     if name not in known:
-        raise EnvironmentUnavailable(_unknown(name, list(known)))
+        raise EnvironmentUnavailable(_unknown(name, sorted({*known, *folders()})))
     point = known[name]
     try:
         return point.load()
@@ -76,20 +83,8 @@ def _unknown(name: str, known: list[str]) -> str:
     there = ", ".join(known) or "none"
     return (
         f"There is no environment '{name}'.{suggestion} Installed are: {there}. Another one comes with its package "
-        f"(entry point group '{GROUP}') or by import path, 'package.module:callable'."
+        f"(entry point group '{GROUP}'), by a folder's path, './name', or by import path, 'package.module:callable'."
     )
-
-
-def _check_options(name: str, factory: Callable[..., Any], options: dict[str, Any]) -> None:
-    try:
-        signature = inspect.signature(factory)
-    except (TypeError, ValueError):
-        return
-    try:
-        signature.bind(**options)
-    except TypeError as error:
-        takes = ", ".join(signature.parameters) or "none"
-        raise ConfigError(f"The environment '{name}' cannot be made so: {error}. Its options: {takes}.") from None
 
 
 def _checked(environment: Any, name: str) -> Environment:

@@ -1,0 +1,119 @@
+"""An environment's folder: ``env.toml``, ``env.py``, ``requirements.txt``, ``starter/``, read without running any of it.
+
+Folders are found by name beside each other in the package ``harnesslab_envs``, or given by path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harnesslab.errors import ConfigError
+from harnesslab.rollout.process.child import Deadlines, Launch
+from harnesslab.rollout.process.wire import Start
+
+if TYPE_CHECKING:
+    from harnesslab.rollout.process.manifest import Manifest
+
+MANIFEST = "env.toml"
+REQUIREMENTS = "requirements.txt"
+HOME_PACKAGE = "harnesslab_envs"
+
+
+class EnvFolder:
+    """One environment's folder. ``name`` is the folder's name; ``manifest`` is what its env.toml says."""
+
+    def __init__(self, path: Path):
+        """Raises ConfigError where there is no env.toml, or a wrong one."""
+        from harnesslab.rollout.process.manifest import read_manifest
+
+        self.path = path.resolve()
+        self.name = self.path.name
+        self.manifest: Manifest = read_manifest(self.path / MANIFEST)
+
+    def requirements(self) -> list[str]:
+        """The lines of requirements.txt, without comments."""
+        file = self.path / REQUIREMENTS
+        lines = file.read_text("utf-8").splitlines() if file.is_file() else []
+        return [line for raw in lines if (line := re.sub(r"(^|\s)#.*", "", raw).strip())]
+
+    def needs_packages(self) -> bool:
+        """Does it need a Python of its own?"""
+        return bool(self.requirements() or self.manifest.python.no_deps)
+
+    def digest(self) -> str:
+        """A hash of everything that is installed for it."""
+        parts = [*self.requirements(), "--no-deps", *self.manifest.python.no_deps]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+    def packages(self) -> tuple[tuple[str, str], ...]:
+        """(name, folder) of the packages that its module lies in, parents first."""
+        home = _home()
+        if home is not None and self.path.parent == home:
+            return ((HOME_PACKAGE, str(home)),)
+        return ((self._own_package(), str(self.path)),)
+
+    def module(self) -> str:
+        """The module that holds the factory, by its full name."""
+        package = self.packages()[0][0]
+        inside = f"{package}.{self.name}" if package == HOME_PACKAGE else package
+        return f"{inside}.{self.manifest.factory.partition(':')[0]}"
+
+    def attribute(self) -> str:
+        """The factory's name in its module."""
+        return self.manifest.factory.partition(":")[2]
+
+    def launch(self, python: str, options: dict[str, Any], home: Path | None = None) -> Launch:
+        """How its process is started with that Python."""
+        import os
+
+        from harnesslab.data import data_dir
+
+        process = self.manifest.process
+        passed = {name: os.environ[name] for name in process.pass_environ if name in os.environ}
+        return Launch(
+            name=self.name,
+            python=python,
+            start=Start(self.packages(), self.module(), self.attribute(), options),
+            memory_mb=process.memory_mb,
+            deadlines=Deadlines(**process.deadlines.model_dump()),
+            # The child has no platformdirs to find the data with.
+            environ={"HARNESSLAB_DATA": str(data_dir()), **passed, **process.environ},
+            home=home,
+        )
+
+    def _own_package(self) -> str:
+        return "harnesslab_folder_" + re.sub(r"\W", "_", self.name)
+
+
+def folders() -> dict[str, EnvFolder]:
+    """The folders of the package ``harnesslab_envs``, by name."""
+    home = _home()
+    if home is None:
+        return {}
+    return {file.parent.name: EnvFolder(file.parent) for file in sorted(home.glob(f"*/{MANIFEST}"))}
+
+
+def find_folder(name: str) -> EnvFolder | None:
+    """The folder of that name, or at that path (anything that holds a slash, or ``~`` or ``.`` first).
+
+    Raises ConfigError where a path holds no environment, or its env.toml is wrong.
+    """
+    if "/" in name or name.startswith(("~", ".")):
+        path = Path(name).expanduser()
+        if not (path / MANIFEST).is_file():
+            raise ConfigError(
+                f"There is no environment in {path}: it has no {MANIFEST}. Make one: harnesslab envs new NAME"
+            )
+        return EnvFolder(path)
+    home = _home()
+    return EnvFolder(home / name) if home is not None and (home / name / MANIFEST).is_file() else None
+
+
+def _home() -> Path | None:
+    spec = importlib.util.find_spec(HOME_PACKAGE)
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return Path(places[0]).resolve() if places else None
