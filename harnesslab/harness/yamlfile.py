@@ -108,7 +108,7 @@ def scalar(text: str) -> str | int | float | bool | None:
     return text
 
 
-class _Dumper(_DUMPER):  # type: ignore[misc]
+class _Dumper(_DUMPER):
     """Block style for text of several lines; quotes whatever an unquoted scalar would turn into something else."""
 
     def represent_text(self, text: str) -> Any:

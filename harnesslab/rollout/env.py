@@ -79,11 +79,20 @@ Policy: TypeAlias = Callable[[str, dict], Action]
 class Environment(Protocol):
     """A family of tasks and the way to play them; what an entry point names."""
 
-    name: str
-    version: str
-    """Part of a measurement's identity: raise it whenever a task, a text or the grading changes."""
-    max_steps: int
-    """Default action budget of an episode."""
+    @property
+    def name(self) -> str:
+        """The name that people type."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Part of a measurement's identity: raise it whenever a task, a text or the grading changes."""
+        ...
+
+    @property
+    def max_steps(self) -> int:
+        """Default action budget of an episode."""
+        ...
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """The tasks of a split, in a fixed order. Raises EnvironmentUnavailable where data is missing."""

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harnesslab.errors import ConfigError
+from harnesslab.rollout.env import Split
 
 if TYPE_CHECKING:
     from harnesslab.lab import Lab
@@ -36,6 +37,10 @@ class Settings(BaseModel):
         default_factory=dict, description="model: [a million prompt tokens, a million completion tokens]"
     )
     progress: bool = Field(True, description="show progress bars")
+
+    def limit(self, split: Split) -> int | None:
+        """How many tasks of a split are played; ``None`` for all."""
+        return {"search": self.search, "gate": self.gate, "sealed": self.sealed}[split]
 
 
 class LocalModel(BaseModel):

@@ -33,7 +33,10 @@ class Judgement:
 class Criterion(Protocol):
     """Judges pairs of episodes. Deterministic: the same pairs give the same judgement."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name that verdicts carry."""
+        ...
 
     def judge(self, pairs: Sequence[Pair]) -> Judgement:
         """The judgement on complete, scorable pairs."""

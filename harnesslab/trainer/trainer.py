@@ -203,11 +203,11 @@ class Trainer:
 
     def panel(self, split: Split) -> Panel:
         """The tasks that are played of a split."""
-        limit = {"search": self.settings.search, "gate": self.settings.gate, "sealed": self.settings.sealed}[split]
+        tasks = self.lab.environment.tasks(split)
         return choose_panel(
-            [task for task in self.lab.environment.tasks(split) if task.id not in self.forked],
+            [task for task in tasks if task.id not in self.forked],
             split,
-            limit=limit,
+            limit=self.settings.limit(split),
             families=self.settings.families,
             repeats=self.settings.repeats,
         )

@@ -1,0 +1,53 @@
+# Two commands do everything: `make demo` and `make test`. `make lab` opens JupyterLab.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+export LIVE
+
+.PHONY: demo test lab install lint notebooks unit clean
+
+demo: $(VENV)/.demo
+	$(BIN)/python notebooks/demo.py
+
+lab: $(VENV)/.demo
+	$(BIN)/harnesslab models get smollm2-135m
+	$(BIN)/jupyter lab --LabApp.news_url=None notebooks/01_train_a_harness.ipynb
+
+test: lint notebooks unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+notebooks: $(VENV)/.test
+	$(BIN)/harnesslab models get smollm2-135m --quiet
+	$(BIN)/python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout=180 -p no:randomly -q notebooks
+
+unit: $(VENV)/.test
+	$(BIN)/python -m pytest -q tests
+
+install: $(VENV)/.test
+
+# uv where it is there, since it is many times quicker; else venv and pip.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "harnesslab needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
+	@if command -v uv >/dev/null 2>&1; then uv venv --quiet --seed --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
+
+define pip_install
+	@echo "installing $(1) into $(VENV) ..."
+	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python -e '$(1)'; \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '$(1)'; fi
+endef
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml
+	$(call pip_install,.[lab,local])
+	@touch $@
+
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml
+	$(call pip_install,.[lab,local,dask,test])
+	@touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) labs notebooks/labs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Looking at results: tables, frames, statistics, plots. Reads records and verdicts, and writes nothing to a lab."""

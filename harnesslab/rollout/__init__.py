@@ -1,0 +1,1 @@
+"""Playing episodes: the environment protocol, the trusted loop, the runner, records and the failure taxonomy."""
