@@ -64,7 +64,10 @@ export function addCommands(options: {
     label: () => trans.__('Undo the Last Decision…'),
     describedBy: nothing,
     isEnabled: () => Boolean(session.overview?.undo),
-    execute: () => session.lab !== null && ui.act('undo', session.lab, '')
+    execute: () => {
+      const undo = session.overview?.undo;
+      return session.lab !== null && undo && ui.act('undo', session.lab, undo.ref);
+    }
   });
   commands.addCommand(CommandIDs.openRef, {
     label: trans.__('Open Candidate'),

@@ -26,12 +26,12 @@ export class Actor {
       Notification.success(done.message, {
         autoClose: 10_000,
         actions:
-          plan.undo === null || action === 'undo'
+          done.undo === null
             ? []
             : [
                 {
                   label: this._trans.__('Undo'),
-                  callback: () => void this.run('undo', lab, '')
+                  callback: () => void this.run('undo', lab, done.undo ?? '')
                 }
               ]
       });

@@ -82,8 +82,9 @@ export class Client {
     return this._request('actions', {}, { method: 'POST', body: JSON.stringify(body) });
   }
 
-  cell(lab: string, ref: string): Promise<Cell> {
-    return this._get('cell', { lab, ref });
+  /** `notebook` is the path of the notebook that gets the cell, for relative paths in it. */
+  cell(lab: string, ref: string, notebook: string): Promise<Cell> {
+    return this._get('cell', { lab, ref, notebook });
   }
 
   /** The zip of a harness, as the browser can save it. */

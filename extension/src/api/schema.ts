@@ -292,18 +292,20 @@ export interface components {
     Undo: {
       /** @description What would be undone */
       label: string;
+      /** @description What to name in the action */
+      ref: string;
     };
     Running: {
-      run: string;
       /** @description What is being measured */
       what: string;
-      ref: string | null;
-      split: string;
+      /** @description How it stands */
+      note: string;
+      run: string | null;
+      /** @description Episodes that have ended */
       done: number;
-      total: number;
-      solved: number;
-      started: string;
-      heartbeat: string;
+      total: number | null;
+      /** @description When the last episode ended */
+      updated: string;
       /** @description No sign of life for a while: the kernel was probably stopped */
       stale: boolean;
     };
@@ -337,7 +339,8 @@ export interface components {
     };
     History: {
       items: components['schemas']['HistoryItem'][];
-      total: number;
+      /** @description There are older commits */
+      more: boolean;
       version: string;
     };
     RefRow: {
@@ -345,10 +348,10 @@ export interface components {
       id: string;
       commit: string;
       /**
-       * @description pending: not judged; undecided: the measurement could not tell
+       * @description pending: not judged; undecided: the measurement could not tell; commit: not a candidate
        * @enum {string}
        */
-      state: 'pending' | 'undecided' | 'rejected' | 'promoted';
+      state: 'pending' | 'undecided' | 'rejected' | 'promoted' | 'commit';
       name: string;
       about: string;
       layer: string | null;
@@ -487,7 +490,7 @@ export interface components {
     Expectation: {
       /** @description The commit of the baseline that the plan saw */
       baseline: string;
-      /** @description The commit of the ref that the plan saw; empty for undo */
+      /** @description The commit of the ref that the plan saw */
       ref: string;
     };
     Plan: {
@@ -504,7 +507,6 @@ export interface components {
     Action: {
       lab: string;
       action: components['schemas']['ActionName'];
-      /** @default  */
       ref: string;
       /** @default  */
       why: string;
@@ -512,9 +514,10 @@ export interface components {
     };
     Done: {
       message: string;
-      /** @description Where the candidate is now, or the new candidate of a retry */
-      ref: string | null;
-      version: string;
+      /** @description Where the candidate is now, the new candidate of a retry, or the new commit of a rollback */
+      ref: string;
+      /** @description What to name in an `undo` to take this back */
+      undo: string | null;
     };
     Cell: {
       source: string;
@@ -794,8 +797,8 @@ export interface operations {
         /** @description The lab's path below the Jupyter root, with forward slashes; `.` is the root itself */
         lab: components['parameters']['lab'];
         action: components['schemas']['ActionName'];
-        /** @description Not needed for undo */
-        ref?: string;
+        /** @description A full ref name, a commit hash, or HEAD */
+        ref: components['parameters']['ref'];
       };
       header?: never;
       path?: never;
@@ -847,6 +850,8 @@ export interface operations {
         lab: components['parameters']['lab'];
         /** @description A full ref name, a commit hash, or HEAD */
         ref: components['parameters']['ref'];
+        /** @description Path of the notebook that gets the cell, for relative paths in it */
+        notebook?: string;
       };
       header?: never;
       path?: never;

@@ -73,7 +73,7 @@ export function BaselineCard(props: { overview: Overview }): JSX.Element {
           <button
             className="jp-harnesslab-Button"
             title={undo.label}
-            onClick={() => act('undo', lab.path, '')}
+            onClick={() => act('undo', lab.path, undo.ref)}
           >
             {trans.__('Undo: %1', undo.label)}
           </button>

@@ -33,12 +33,12 @@ export function Timeline(props: { lab: string; version: string }): JSX.Element {
           <TimelineItem key={item.commit} lab={lab} item={item} current={index === 0} />
         ))}
       </ol>
-      {value && value.total > items.length && limit < 200 && (
+      {value?.more && limit < 200 && (
         <button
           className="jp-harnesslab-Button"
           onClick={() => setLimit(Math.min(200, limit + 2 * PAGE))}
         >
-          {trans.__('Show older (%1 more)', value.total - items.length)}
+          {trans.__('Show older')}
         </button>
       )}
     </details>

@@ -86,6 +86,7 @@ function Headline(props: { detail: RefDetail }): JSX.Element {
   const { row } = props.detail;
   const states: Record<string, string> = {
     pending: trans.__('Pending'),
+    commit: trans.__('Commit'),
     undecided: trans.__('Undecided'),
     rejected: trans.__('Rejected'),
     promoted: trans.__('Promoted')

@@ -46,7 +46,8 @@ export class Views {
       act: (action, lab, ref) => void this._actor.run(action, lab, ref),
       copyCell: (lab, ref) =>
         void this._try(async () => {
-          const cell = await client.cell(lab, ref);
+          const notebook = _around.notebooks?.currentWidget?.context.path ?? '';
+          const cell = await client.cell(lab, ref, notebook);
           await insertCell(_around.notebooks, cell.source, trans);
         }),
       exportZip: (lab, ref) =>

@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+
+import openapiTS, { astToString } from 'openapi-typescript';
+import { format, resolveConfig } from 'prettier';
+import { describe, expect, it } from 'vitest';
+
+import { CommandIDs } from '../src/ids';
+import { DEFAULTS } from '../src/model/settings';
+
+const path = (name: string) => new URL(`../${name}`, import.meta.url);
+
+describe('files that are made from others', () => {
+  it('src/api/schema.ts is what `jlpm types` makes of the OpenAPI document', async () => {
+    const file = path('src/api/schema.ts');
+    const made = astToString(await openapiTS(path('../harnesslab/server/openapi.yaml')));
+    const options = { ...(await resolveConfig(file)), parser: 'typescript' };
+    // The command writes a header that the library does not.
+    const body = (await readFile(file, 'utf-8')).replace(/^\/\*\*[^]*?\*\/\s*/, '');
+    expect(body).toBe(await format(made, options));
+  });
+});
+
+describe('schema/plugin.json', async () => {
+  const schema = JSON.parse(await readFile(path('schema/plugin.json'), 'utf-8'));
+
+  it('has the defaults that the code falls back to', () => {
+    const defaults = Object.fromEntries(
+      Object.entries(schema.properties as Record<string, { default: unknown }>).map(
+        ([name, property]) => [name, property.default]
+      )
+    );
+    expect(defaults).toEqual(DEFAULTS);
+  });
+
+  it('names only commands that exist', () => {
+    const known = new Set<string>(Object.values(CommandIDs));
+    const used = JSON.stringify(schema).matchAll(/"command":"([^"]+)"/g);
+    expect([...used].map(match => match[1]).filter(command => !known.has(command))).toEqual([]);
+  });
+});

@@ -1,0 +1,138 @@
+// @vitest-environment jsdom
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import type { Client, Live, Overview } from '../src/api';
+import { Session } from '../src/model/session';
+import { DEFAULTS } from '../src/model/settings';
+
+const RUNNING = {
+  what: 'gate',
+  note: '',
+  run: null,
+  done: 1,
+  total: 9,
+  updated: '2026-01-01T00:00:00Z',
+  stale: false
+};
+
+class FakeClient {
+  version = 'v1';
+  running: Live['running'] = null;
+  problem: Error | null = null;
+  calls: string[] = [];
+  delay = 0;
+
+  async labs(): Promise<unknown> {
+    this.calls.push('labs');
+    return {
+      items: [{ path: 'a', name: 'a', kind: 'lab', problem: null }],
+      truncated: false,
+      problems: []
+    };
+  }
+
+  async lab(path: string): Promise<Partial<Overview>> {
+    this.calls.push(`lab ${path}`);
+    return { version: this.version, running: this.running };
+  }
+
+  async live(path: string): Promise<Live> {
+    this.calls.push(`live ${path}`);
+    await vi.advanceTimersByTimeAsync(this.delay);
+    if (this.problem) {
+      throw this.problem;
+    }
+    return { version: this.version, running: this.running };
+  }
+}
+
+describe('Session', () => {
+  let client: FakeClient;
+  let session: Session;
+
+  beforeEach(async () => {
+    vi.useFakeTimers();
+    client = new FakeClient();
+    session = new Session(client as unknown as Client);
+  });
+
+  afterEach(() => {
+    session.active = false;
+    vi.useRealTimers();
+  });
+
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  const count = (prefix: string) => client.calls.filter(call => call.startsWith(prefix)).length;
+
+  it('asks nothing before it is shown', async () => {
+    await pass(60_000);
+    expect(client.calls).toEqual([]);
+  });
+
+  it('chooses the first usable lab and follows it', async () => {
+    session.active = true;
+    await pass(10);
+    expect([session.lab, session.version]).toEqual(['a', 'v1']);
+    const before = count('live');
+    await pass(6_100);
+    expect(count('live') - before).toBeGreaterThanOrEqual(2);
+    expect(count('live') - before).toBeLessThanOrEqual(4);
+    expect(count('lab ')).toBe(1);
+  });
+
+  it('stops when it is hidden', async () => {
+    session.active = true;
+    await pass(3_000);
+    session.active = false;
+    const before = client.calls.length;
+    await pass(60_000);
+    expect(client.calls.length).toBe(before);
+  });
+
+  it('reads the lab again only when its token changes', async () => {
+    session.active = true;
+    await pass(3_000);
+    client.version = 'v2';
+    await pass(3_000);
+    expect([count('lab '), session.version]).toEqual([2, 'v2']);
+  });
+
+  it('shows progress within three seconds without reading the lists again', async () => {
+    session.active = true;
+    await pass(3_000);
+    client.running = RUNNING;
+    await pass(3_000);
+    expect(session.running).toEqual(RUNNING);
+    expect(count('lab ')).toBe(1);
+  });
+
+  it('backs off from a server that fails, and says so', async () => {
+    session.active = true;
+    await pass(3_000);
+    client.problem = new Error('down');
+    await pass(60_000);
+    const early = count('live');
+    await pass(60_000);
+    expect(session.error).toEqual(client.problem);
+    expect(count('live') - early).toBeLessThanOrEqual(4);
+    client.problem = null;
+    await pass(120_000);
+    expect(session.error).toBeNull();
+  });
+
+  it('drops what belongs to a lab that was left', async () => {
+    session.active = true;
+    await pass(10);
+    client.version = 'of b';
+    await session.choose('b');
+    expect([session.lab, session.version]).toEqual(['b', 'of b']);
+  });
+
+  it('searches again when the roots change', async () => {
+    session.active = true;
+    await pass(10);
+    session.settings = { ...DEFAULTS, roots: ['labs'] };
+    await pass(10);
+    expect(count('labs')).toBe(2);
+  });
+});
