@@ -8,15 +8,22 @@ Nothing that an environment does may end a run. Whatever goes wrong in reset or 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from harnesslab.errors import EnvironmentFault
 from harnesslab.rollout.env import Action, TextEnv
 
+THREADS = 64
+"""Environments in processes that can be waited for at once. asyncio's own threads are as few as the cores."""
 OBSERVATION_LIMIT = 20_000
 """Characters of an observation that are kept; the rest is cut with a mark."""
+
+# Threads are started as they are needed, and wait for work without cost.
+_THREADS = ThreadPoolExecutor(THREADS, thread_name_prefix="harnesslab-env")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class GuardedEnv:
         public = self._public("reset", info)
         self.seen = Seen(
             _text(observation),
-            str(public.get("instruction", "")) or _text(observation),
+            _text(public.get("instruction", "")) or _text(observation),
             _admissible(public),
             _tools(public),
         )
@@ -79,11 +86,11 @@ class GuardedEnv:
                 invalid=bool(public.get("invalid", False)),
                 terminated=bool(terminated),
                 truncated=bool(truncated),
-                reward=float(reward),
+                reward=_number(reward),
                 solved=private["solved"],
-                progress=min(1.0, max(0.0, float(private.get("progress", private["solved"])))),
+                progress=min(1.0, max(0.0, _number(private.get("progress", private["solved"])))),
             )
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise EnvironmentFault(
                 f"the environment's step returned a reward or progress that is no number: {error}"
             ) from error
@@ -98,7 +105,9 @@ class GuardedEnv:
 
     async def _call(self, what: str, call: Callable[[], Any]) -> Any:
         try:
-            return await asyncio.to_thread(call) if self._threaded else call()
+            if self._threaded:
+                return await asyncio.get_running_loop().run_in_executor(_THREADS, call)
+            return call()
         except EnvironmentFault:
             raise
         except (Exception, SystemExit) as error:
@@ -121,8 +130,17 @@ class GuardedEnv:
         return public
 
 
+def _number(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is not finite")
+    return number
+
+
 def _text(observation: Any) -> str:
     text = observation if isinstance(observation, str) else str(observation)
+    # Lone surrogates cannot be written as UTF-8, neither to the store nor to a model.
+    text = text if text.isascii() else text.encode("utf-8", "replace").decode()
     if len(text) > OBSERVATION_LIMIT:
         return text[:OBSERVATION_LIMIT] + f"\n[{len(text) - OBSERVATION_LIMIT} characters cut]"
     return text
@@ -130,9 +148,22 @@ def _text(observation: Any) -> str:
 
 def _admissible(public: Mapping[str, Any]) -> tuple[str, ...] | None:
     actions = public.get("admissible")
-    return tuple(str(action) for action in actions) if actions is not None else None
+    if actions is None:
+        return None
+    if not isinstance(actions, list | tuple):
+        raise EnvironmentFault(f"the environment's info['public']['admissible'] is a {type(actions).__name__}, no list")
+    return tuple(_text(action) for action in actions)
 
 
 def _tools(public: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
     tools = public.get("tools")
-    return tuple(dict(tool) for tool in tools) if tools is not None else None
+    if tools is None:
+        return None
+    if not isinstance(tools, list | tuple) or not all(map(_is_schema, tools)):
+        raise EnvironmentFault("the environment's info['public']['tools'] is no list of function schemas with names")
+    return tuple(dict(tool) for tool in tools)
+
+
+def _is_schema(tool: Any) -> bool:
+    function = tool.get("function", tool) if isinstance(tool, Mapping) else None
+    return isinstance(function, Mapping) and isinstance(function.get("name"), str)
