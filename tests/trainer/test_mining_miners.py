@@ -54,7 +54,7 @@ WRONG = episode("wrong", ("look", "a room"), ("wait", "an hour later"))
 """A failure without a pattern: accepted, new and short."""
 
 
-@pytest.mark.parametrize("miner", sorted(set(builtin_miners()) - {"rerank"}))
+@pytest.mark.parametrize("miner", sorted(set(builtin_miners()) - {"rerank", "procedure"}))
 def test_silent_without_evidence(miner: str) -> None:
     assert offered(miner, view_of(GOOD, WRONG)) == []
 
@@ -194,3 +194,32 @@ def test_quote_mends_names_that_the_task_tells() -> None:
         "action/quote.yaml", intervention_file("quote", idea.variants[0].params, when=idea.variants[0].when)
     )
     assert 'SELECT "Model Year" FROM Cars' in hits[0].what.replace("\\", "")
+
+
+def clean(task: str, thing: str, *, solved: bool) -> Episode:
+    moves = (("go to sink", "Water."), (f"clean {thing}", "Clean.")) if solved else (("wait", "An hour later."),)
+    return episode(task, *moves, instruction=f"Clean the {thing}.", solved=solved)
+
+
+def test_procedure_shows_how_tasks_of_the_sort_were_solved() -> None:
+    lost = clean("c", "mug", solved=False)
+    idea = one("procedure", clean("a", "mug", solved=True), clean("b", "pan", solved=True), lost)
+    first, *_, text = idea.variants
+    assert first.params["task"] == "Task: Clean the mug."
+    assert [shot["action"] for shot in first.params["demonstration"]] == ["go to sink", "clean mug"]
+    assert text.params["text"].endswith("1. go to sink\n2. clean X")
+    assert [clue.episode.task_id for clue in idea.clues or ()] == ["c"]
+
+
+def test_procedure_keeps_to_the_sort_of_its_tasks() -> None:
+    moves = (("find book", "There."), ("read book", "Read."))
+    read = episode("b", *moves, instruction="Read the book.", solved=True)
+    done = [clean("a", "mug", solved=True), clean("d", "jar", solved=True)]
+    view = view_of(*done, read, clean("c", "pan", solved=False))
+    assert [(idea.stem, idea.variants[0].params["match"]) for idea in offered("procedure", view)] == [
+        ("how_clean", r"(?i)\bclean\b")
+    ]
+
+
+def test_procedure_needs_a_solved_task() -> None:
+    assert offered("procedure", view_of(clean("c", "mug", solved=False))) == []

@@ -81,6 +81,31 @@ def test_a_repeated_action_counts_once_the_last_time() -> None:
     assert [step.index for step in plan.steps] == [1, 2, 3]
 
 
+def test_what_made_a_step_possible_is_needed() -> None:
+    can = ("go to sink", "go to oven")
+    moves = (
+        ("go to oven", "Hot.", {"admissible": can}),
+        ("go to sink", "Water.", {"admissible": can}),
+        ("clean mug", "Clean.", {"admissible": ("clean mug", *can)}),
+    )
+    plan = plan_of(episode("a", *moves, instruction="Clean the mug.", solved=True))
+    assert plan is not None
+    assert plan.skeleton == ("go to sink", "clean _")
+
+
+def test_a_detour_and_the_way_back_are_left_out() -> None:
+    can = ("go to shelf", "go to oven")
+    moves = (
+        ("go to shelf", "The mug is here.", {"admissible": can}),
+        ("go to oven", "Hot.", {"admissible": ("take mug", "go to oven")}),
+        ("go to shelf", "The mug is here.", {"admissible": can}),
+        ("take mug", "Done.", {"admissible": ("take mug", "go to oven")}),
+    )
+    plan = plan_of(episode("a", *moves, instruction="Fetch something.", solved=True))
+    assert plan is not None
+    assert [step.index for step in plan.steps] == [2, 3]
+
+
 def test_tool_calls_make_no_plan() -> None:
     assert plan_of(episode("a", ({"name": "run", "arguments": {}}, "x"), solved=True)) is None
     assert plan_of(episode("a", solved=True)) is None

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from harnesslab.trainer.estimators.mining.plans import GLUE
+
 
 class Conditions:
     """Separates groups of instructions. ``everyone`` are all instructions of the run: frequent words are preferred.
@@ -47,4 +49,4 @@ class Conditions:
 
 
 def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.casefold()))
+    return set(re.findall(r"\w+", text.casefold())) - GLUE

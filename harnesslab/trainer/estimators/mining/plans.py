@@ -1,9 +1,10 @@
 """How tasks were solved: the plans of solved episodes, cleaned and grouped by what they have in common.
 
-A plan is cleaned by a backward slice: the last action is kept, then each action whose result first told something that
-a kept action names, then each action that names nothing but what kept ones name. What is named and was told (in the
-instruction or an observation) before is a hole; plans that are equal with holes are one way to solve a sort of task.
-Steps without such names (going where one always goes) are kept where all plans of the group have them.
+A plan is cleaned by a backward slice from the last action. A step is needed by another one if its result first told
+something that the other names, or if it made the other possible (where the possible actions are on record). Last come
+steps with a verb that is still missing, if they name nothing but what needed ones name. What an action names and was
+told before is a hole; plans that are equal with holes are one way to solve a sort of task. Steps that the slice
+left out are put back where all plans of a group made them.
 """
 
 from __future__ import annotations
@@ -75,13 +76,19 @@ def plan_of(episode: Episode) -> Plan | None:
     done = [step for step in episode.steps if step.executed and not is_error(step)]
     if not done or not all(isinstance(step.action, str) and step.action.strip() for step in done):
         return None
-    # Of a repeated action the last time counts: what came of the others was undone or led nowhere.
-    last = {str(step.action): step for step in done}
-    kept = [step for step in done if last[str(step.action)] is step]
-    needed = _slice(episode, kept)
+    needed = _slice(episode, done)
+    verbs = {_verb(step) for step in needed}
     named = {phrase for step in needed for phrase in phrases(str(step.action))}
-    steps = [step for step in kept if step in needed or (phrases(str(step.action)) and _within(step, named))]
-    return Plan(episode, tuple(steps), tuple(step for step in kept if step not in steps))
+    # Of equal actions the last one: what came of the others was undone or led nowhere.
+    last = {str(step.action): step for step in done}
+    for step in last.values():
+        own = phrases(str(step.action))
+        if own and named.issuperset(own) and (step.admissible is None or _verb(step) not in verbs):
+            needed.append(step)
+    steps = _without_returns([step for step in done if step in needed])
+    kept = {step.action for step in steps}
+    rest = [step for step in last.values() if step.action not in kept]
+    return Plan(episode, tuple(steps), tuple(sorted(rest, key=lambda step: step.index)))
 
 
 def grouped(solved: Sequence[Episode]) -> list[list[Plan]]:
@@ -92,7 +99,7 @@ def grouped(solved: Sequence[Episode]) -> list[list[Plan]]:
         rough.setdefault(plan.skeleton, []).append(plan)
     groups: dict[tuple[str, ...], list[Plan]] = {}
     for members in rough.values():
-        for plan in _with_shared_steps(members):
+        for plan in _with_shared_steps(members) if tasks(members) > 1 else members:
             groups.setdefault(plan.skeleton, []).append(plan)
     ranked = sorted(groups.items(), key=lambda item: (-tasks(item[1]), item[0]))
     return [sorted(members, key=lambda plan: (plan.dropped, len(plan.steps))) for _, members in ranked]
@@ -115,27 +122,52 @@ def phrases(action: str) -> list[str]:
     return [" ".join(run) for run in runs if run]
 
 
-def _within(step: Step, named: set[str]) -> bool:
-    return named.issuperset(phrases(str(step.action)))
+def _verb(step: Step) -> str:
+    return str(step.action).split()[0]
 
 
-def _slice(episode: Episode, kept: Sequence[Step]) -> list[Step]:
-    """The steps of ``kept`` on which the last one depends by what they told."""
-    needed = [kept[-1]]
+def _without_returns(steps: Sequence[Step]) -> list[Step]:
+    """The steps without those that only undo a detour: the same again, with no other of its verb kept in between."""
+    kept: list[Step] = []
+    for step in steps:
+        before = next((other for other in reversed(kept) if _verb(other) == _verb(step)), None)
+        if before is None or before.action != step.action:
+            kept.append(step)
+    return kept
+
+
+def _slice(episode: Episode, done: Sequence[Step]) -> list[Step]:
+    """The steps of ``done`` that the last one needs, directly or by way of others."""
+    needed = [done[-1]]
     for step in needed:
-        for phrase in phrases(str(step.action)):
-            source = _teller(episode, phrase, step)
-            twin = next((other for other in kept if source is not None and other.action == source.action), None)
-            if twin is not None and twin not in needed:
-                needed.append(twin)
+        sources = [_teller(episode, phrase, step) for phrase in phrases(str(step.action))]
+        for source in (*sources, _enabler(episode, step)):
+            if source is not None and source in done and source not in needed:
+                needed.append(source)
     return needed
 
 
+def _enabler(episode: Episode, step: Step) -> Step | None:
+    """The step that made this one possible; None where it was so from the start or nothing is on record."""
+    if step.action in (episode.steps[0].admissible or ()):
+        return None
+    for before in reversed(episode.steps[: step.index]):
+        if before.admissible is None:
+            return None
+        if step.action not in before.admissible:
+            return before
+    return None
+
+
 def _teller(episode: Episode, phrase: str, step: Step) -> Step | None:
-    """The step before ``step`` whose result told the phrase first; None where it was told at the start or never."""
+    """The step before ``step`` whose result told the phrase first; None where it was told at the start or never.
+
+    If the same was done and told again, the last time counts.
+    """
     if _has(f"{episode.instruction}\n{episode.steps[0].observation}", phrase):
         return None
-    return next((s for s in episode.steps[: step.index] if _has(bare_result(s), phrase)), None)
+    tellers = [before for before in episode.steps[: step.index] if _has(bare_result(before), phrase)]
+    return next((again for again in reversed(tellers) if again.action == tellers[0].action), None)
 
 
 def _told_phrases(episode: Episode, step: Step) -> list[str]:
