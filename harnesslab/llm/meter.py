@@ -46,8 +46,16 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        mine, theirs = asdict(self), asdict(other)
-        return Usage(**{name: mine[name] + theirs[name] for name in mine})
+        # Field by field: this runs once a call, and asdict copies deeply.
+        return Usage(
+            self.calls + other.calls,
+            self.cached + other.cached,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.seconds + other.seconds,
+            self.money + other.money,
+            self.unpriced + other.unpriced,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,9 @@ class Budget:
     tokens: int | None = None
     seconds: float | None = None
     money: float | None = None
+
+
+UNLIMITED = Budget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +158,8 @@ class Meter:
 
     def _check(self, *, reached: bool = True) -> None:
         """``reached``: at the limit is already too much, because another call is about to be made."""
+        if self.budget == UNLIMITED:
+            return
         used = sum(self._used.values(), Usage(calls=self._in_flight))
         if used.unpriced and self.budget.money is not None:
             raise BudgetExceeded(

@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from harnesslab.errors import EnvironmentFault, InterventionFault
@@ -185,15 +186,7 @@ async def _ask(
 def _seeded(request: Request, key: tuple[int, ...], number: int) -> Request:
     """The request with the seed of this very draw; the same draw gets the same seed in every run."""
     digest = hashlib.blake2b(repr((*key, number)).encode(), digest_size=4).digest()
-    return Request(
-        messages=request.messages,
-        choices=request.choices,
-        tools=request.tools,
-        temperature=request.temperature,
-        max_tokens=request.max_tokens,
-        seed=int.from_bytes(digest, "big") >> 1,
-        options=request.options,
-    )
+    return replace(request, seed=int.from_bytes(digest, "big") >> 1)
 
 
 def _reply(reply: Completion) -> dict[str, Any]:

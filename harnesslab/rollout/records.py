@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from harnesslab.rollout.env import Action
+from harnesslab.rollout.env import Action, Split
 from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, run_html, run_text
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Run:
 
     id: str
     commit: str
-    split: str
+    split: Split
     identity: Mapping[str, Any]
     episodes: list[Episode] = field(default_factory=list)
     purpose: str = "measure"
