@@ -19,12 +19,13 @@ app = typer.Typer(
 )  # fmt: skip
 models = typer.Typer(no_args_is_help=True, help="Local models: what can be had, and get one.")
 data = typer.Typer(no_args_is_help=True, help="Benchmark data: what can be had, and get it.")
-envs = typer.Typer(no_args_is_help=True, help="Environments that are installed.")
+envs = typer.Typer(no_args_is_help=True, help="Environments: what there is, install one, write one.")
 lab = typer.Typer(no_args_is_help=True, help="Look at a lab: its baseline, its rejected refs, its runs.")
 for name, group in (("models", models), ("data", data), ("envs", envs), ("lab", lab)):
     app.add_typer(group, name=name)
 
 LabPath = Annotated[Path, typer.Argument(help="folder of the lab")]
+EnvName = Annotated[str, typer.Argument(help="a name, or the path of a folder, with a slash")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="no progress bar")]
 
 
@@ -74,20 +75,70 @@ def data_get(name: str, quiet: Quiet = False) -> None:
 
 
 @envs.command("list")
-def envs_list() -> None:
-    """Environments by name; where one is not usable, why and what to do."""
-    from harnesslab.rollout.env import SPLITS
-    from harnesslab.rollout.registry import environments, load_environment
+def envs_list(
+    counts: Annotated[bool, typer.Option("--counts", help="count the tasks of those with processes, too")] = False,
+) -> None:
+    """Environments by name; where one is not usable, why and how to get it."""
+    from harnesslab.envtools import list_environments
 
-    rows = []
-    for name in environments():
-        try:
-            environment = load_environment(name)
-            counts = " / ".join(str(len(environment.tasks(split))) for split in SPLITS)
-            rows.append({"name": name, "version": environment.version, "search / gate / sealed": counts, "note": ""})
-        except HarnesslabError as error:
-            rows.append({"name": name, "version": "", "search / gate / sealed": "", "note": str(error)})
-    _table(rows)
+    _table(
+        [
+            {
+                "name": row.name,
+                "what": row.title,
+                "runs in": row.runs or "-",
+                "search / gate / sealed": row.tasks,
+                "note": row.note,
+            }
+            for row in list_environments(counts=counts)
+        ]
+    )
+
+
+@envs.command("install")
+def envs_install(
+    name: EnvName,
+    python: Annotated[str | None, typer.Option(help='a version like "3.12", or a path')] = None,
+    again: Annotated[bool, typer.Option("--again", help="replace what is there")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make an environment's private Python, with its pinned packages."""
+    from harnesslab.envtools import install
+
+    typer.echo(install(name, python=python, again=again, progress=not quiet))
+
+
+@envs.command("remove")
+def envs_remove(name: EnvName) -> None:
+    """Remove an environment's private Python."""
+    from harnesslab.envtools import remove
+
+    for folder in remove(name):
+        typer.echo(f"removed {folder}")
+
+
+@envs.command("new")
+def envs_new(
+    name: str, path: Annotated[Path, typer.Option(help="folder in which the new one is made")] = Path(),
+) -> None:  # fmt: skip
+    """Write the folder of a new environment: small, working, to be changed."""
+    from harnesslab.envtools import new
+
+    folder = new(name, path)
+    typer.echo(f"{folder}: change env.py, then check it with check_env('{folder.resolve()}')")
+
+
+@envs.command("check")
+def envs_check(
+    name: EnvName, limit: Annotated[int, typer.Option(min=1, help="tasks of the search split")] = 20,
+) -> None:  # fmt: skip
+    """Play an environment and say what breaks the contract."""
+    from harnesslab.testing import check_env
+
+    report = check_env(name, limit=limit)
+    typer.echo(str(report))
+    if report.findings:
+        raise typer.Exit(1)
 
 
 @lab.command("log")
