@@ -182,7 +182,9 @@ def add_handlers(web_app: tornado.web.Application, shared: Shared) -> None:
     """Register every route under the server's base address."""
     web_app.settings[SETTING] = shared
     base = web_app.settings["base_url"]
-    web_app.add_handlers(".*$", [(url_path_join(base, SETTING, name), *rest) for name, *rest in routes()])
+    web_app.add_handlers(
+        ".*$", [(url_path_join(base, SETTING, name), handler, arguments) for name, handler, arguments in routes()]
+    )
 
 
 def _checked(model: type[_Q], values: Any) -> _Q:

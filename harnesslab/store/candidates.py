@@ -10,7 +10,8 @@ from typing import Any, Literal
 from harnesslab.store.objects import Commit
 from harnesslab.store.refs import FOLDERS, State
 
-Order = Literal["time", "delta"]
+Order = Literal["time", "delta", "-time", "-delta"]
+"""Newest or largest delta first; with a minus, oldest or smallest first. Without a delta comes last either way."""
 
 
 @dataclass(frozen=True)

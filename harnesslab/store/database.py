@@ -71,14 +71,17 @@ def explain(error: Exception, path: Path) -> StoreError:
     """One sentence for what SQLite or the operating system said."""
     text = getattr(error, "strerror", None) or str(error)
     if "locked" in text or "busy" in text:
-        return StoreError(f"Another process keeps writing to {path} (waited {BUSY_S:g} s); try again, or stop it.")
+        message = f"Another process keeps writing to {path} (waited {BUSY_S:g} s); try again, or stop it."
+        return StoreError(message, cause="locked")
     if "full" in text or "No space" in text:
-        return StoreError(f"The disk is full: {path} cannot be written; free some space and try again.")
+        return StoreError(f"The disk is full: {path} cannot be written; free some space and try again.", cause="full")
     if is_read_only(error):
-        return StoreError(f"{path} is read-only for this user; make its folder writable or copy the lab.")
+        message = f"{path} is read-only for this user; make its folder writable or copy the lab."
+        return StoreError(message, cause="read_only")
     if "malformed" in text or "not a database" in text:
         return StoreError(
-            f"{path} is damaged; move it away (the harness and its verdicts are in git) or restore a copy."
+            f"{path} is damaged; move it away (the harness and its verdicts are in git) or restore a copy.",
+            cause="corrupt",
         )
     return StoreError(f"{path} cannot be used: {text}.")
 
@@ -118,7 +121,8 @@ def _refuse_newer(db: sqlite3.Connection, path: Path) -> None:
     if version(db) > len(MIGRATIONS):
         raise StoreError(
             f"{path} was written by a newer harnesslab (format {version(db)}, this one knows {len(MIGRATIONS)}); "
-            "upgrade harnesslab."
+            "upgrade harnesslab.",
+            cause="newer_database",
         )
 
 

@@ -67,7 +67,9 @@ def override(core: Core, candidate_id: str, decision: str, who: str, why: str) -
             )
         before = read_note(core.git, place.notes, place.commit) or {}
         kept = {key: value for key, value in before.items() if key not in ("history", "undone", "state")}
-        verdict = {**kept, "override": True, "overrides": _state_of(place, before), "decided_by": who, "reason": why}
+        choice = "promote" if state == "promoted" else "reject"
+        verdict = {**kept, "override": True, "overrides": _state_of(place, before), "decision": choice}
+        verdict |= {"decided_by": "person", "who": who, "why": why, "reason": why}
         verdict["decided_at"] = time.time()
         return _settle(core, place, state, _note(core, place, state, verdict))
 

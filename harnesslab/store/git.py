@@ -15,13 +15,31 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 
 from harnesslab.errors import StoreError
 
 DEADLINE_S = 30.0
 """Default deadline of one git command, in seconds."""
+
+_end: ContextVar[float | None] = ContextVar("harnesslab_git_end", default=None)
+
+
+@contextlib.contextmanager
+def time_limit(end: float) -> Iterator[None]:
+    """Every git command inside ends by `end` (on the clock of `time.monotonic`), whatever its own deadline is.
+
+    For callers who wait for several commands, such as a web request. It holds for the current thread or task.
+    """
+    token = _end.set(end)
+    try:
+        yield
+    finally:
+        _end.reset(token)
+
 
 _SETTINGS = (
     "-c", "core.hooksPath=/dev/null",
@@ -44,9 +62,9 @@ _IDENTITY = {
 class GitFailed(StoreError):
     """A git command ended with an error; `stderr` keeps git's own words, `code` its exit status."""
 
-    def __init__(self, message: str, *, stderr: str = "", code: int | None = None):
+    def __init__(self, message: str, *, stderr: str = "", code: int | None = None, cause: str = ""):
         self.stderr, self.code = stderr, code
-        super().__init__(message)
+        super().__init__(message, cause=cause)
 
 
 class Git:
@@ -152,6 +170,9 @@ def _environment(path: Path, extra: Mapping[str, str]) -> dict[str, str]:
 def _execute(
     path: Path, args: Sequence[str], env: Mapping[str, str], data: bytes | None, deadline: float
 ) -> tuple[int, bytes, bytes]:
+    limit = _end.get()
+    if limit is not None:
+        deadline = min(deadline, max(0.0, limit - time.monotonic()))
     try:
         process = subprocess.Popen(
             ["git", *_SETTINGS, *args],
@@ -164,9 +185,8 @@ def _execute(
         )
     except FileNotFoundError:
         if not path.is_dir():
-            raise StoreError(
-                f"The lab's folder {path} is not there (moved or deleted); open it at its new place."
-            ) from None
+            message = f"The lab's folder {path} is not there (moved or deleted); open it at its new place."
+            raise StoreError(message, cause="vanished") from None
         raise StoreError("The git program was not found on PATH; install git 2.38 or newer.") from None
     except OSError as error:
         raise StoreError(f"git could not be started in {path}: {error.strerror}.") from None
@@ -175,7 +195,8 @@ def _execute(
     except BaseException as error:
         _kill(process)
         if isinstance(error, subprocess.TimeoutExpired):
-            raise GitFailed(f"git {args[0]} in {path} took longer than {deadline:g} s and was stopped.") from None
+            message = f"git {args[0]} in {path} took longer than {deadline:.3g} s and was stopped."
+            raise GitFailed(message, cause="deadline") from None
         raise
     return process.returncode, out, err
 
@@ -189,26 +210,31 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-_CAUSES: tuple[tuple[str, str], ...] = (
+_CAUSES: tuple[tuple[str, str, str], ...] = (
     (
+        "ownership",
         r"dubious ownership",
         "git refuses the repository {path} because another user owns it; if you trust it, run "
         "`git config --global --add safe.directory {path}`.",
     ),
     (
+        "full",
         r"No space left on device|Disk quota exceeded",
         "The disk is full: git could not write to {path}; free some space and try again.",
     ),
     (
+        "read_only",
         r"Read-only file system|Permission denied|insufficient permission|Operation not permitted",
         "The repository {path} is read-only for this user; make it writable or copy the lab.",
     ),
     (
+        "locked",
         r"Unable to create '(?P<lock>.+?\.lock)': File exists",
         "Another git process holds {lock}; wait for it, or delete that file if no git process is running.",
     ),
-    (r"not a git repository", "{path} has no git repository of its own; create a lab there first."),
+    ("not_a_lab", r"not a git repository", "{path} has no git repository of its own; create a lab there first."),
     (
+        "corrupt",
         r"object file .* is empty|loose object .* is corrupt|bad object|unable to read|inflate|bad (signature|tree|config)|corrupt"
         r"|missing blob|could not get object|unable to parse|packfile .* cannot|reference broken|broken ref",
         "The repository {path} is damaged ({first}); run `git fsck` in it and restore it from a copy.",
@@ -219,9 +245,10 @@ _CAUSES: tuple[tuple[str, str], ...] = (
 def _explain(path: Path, args: Sequence[str], stderr: str, code: int) -> GitFailed:
     lines = [line for line in stderr.strip().splitlines() if line.strip()]
     first = re.sub(r"^(fatal|error): ", "", lines[0]) if lines else f"exit status {code}"
-    for pattern, sentence in _CAUSES:
+    for cause, pattern, sentence in _CAUSES:
         match = re.search(pattern, stderr, re.IGNORECASE)
         if match:
             lock = match.groupdict().get("lock") or "a lock file in it"
-            return GitFailed(sentence.format(path=path, first=first[:200], lock=lock), stderr=stderr, code=code)
+            message = sentence.format(path=path, first=first[:200], lock=lock)
+            return GitFailed(message, stderr=stderr, code=code, cause=cause)
     return GitFailed(f"git {args[0]} failed in {path}: {first[:300]}.", stderr=stderr, code=code)

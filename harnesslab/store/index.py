@@ -47,7 +47,12 @@ _COLUMNS = (
     "layer, kind, estimator, reason, decided_by, decided_at, delta"
 )
 _INSERT = f"INSERT OR REPLACE INTO candidates VALUES ({','.join('?' * 16)})"
-_ORDERS: dict[str, str] = {"time": "created DESC, id DESC", "delta": "delta IS NULL, delta DESC, id DESC"}
+_ORDERS: dict[str, str] = {
+    "time": "created DESC, id DESC",
+    "-time": "created, id",
+    "delta": "delta IS NULL, delta DESC, id DESC",
+    "-delta": "delta IS NULL, delta, id DESC",
+}
 _PRECEDENCE: tuple[State, ...] = ("pending", "rejected", "promoted")  # the later one wins while a move is unfinished
 
 _T = TypeVar("_T")
@@ -115,6 +120,13 @@ class CandidateIndex:
             with db:
                 db.execute(_INSERT, _row(candidate))
                 db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
+
+    def version(self) -> str:
+        """A token that differs after every change of refs or notes; made from time stamps of files, so it costs nothing."""
+        stamp, newest = _stamp(self.git_dir)
+        # Two changes within the grain of the clock have one stamp: while it is that fresh, no two tokens are equal.
+        now = time.time_ns()
+        return stamp if newest < now - _RACY_NS else f"{stamp} {now}"
 
     def _one(self, column: str, value: str) -> Candidate | None:
         sql = f"SELECT {_COLUMNS} FROM candidates WHERE {column} = ?"

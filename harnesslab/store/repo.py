@@ -109,6 +109,10 @@ class LabRepo:
         """The commit id of the first baseline, with which the lab was started."""
         return self._core.git.text("rev-list", "--first-parent", "--max-parents=0", BASELINE).split()[-1]
 
+    def version(self) -> str:
+        """A token that changes whenever the baseline, a candidate or a verdict changes. Cheap: for polling."""
+        return f"{self.baseline()} {self._core.index.version()}"
+
     def head(self) -> str | None:
         """The full name of the branch that the checkout is on; None when HEAD is detached."""
         return worktree.head_branch(self._core.git)

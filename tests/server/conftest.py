@@ -12,13 +12,15 @@ import labmaker
 import pytest
 import tornado.httpclient
 
-pytest_plugins = ["pytest_jupyter.jupyter_server"]
+# `pytest_plugins` is for the topmost conftest only, and its hooks for asynchronous tests concern this folder alone.
+from pytest_jupyter.jupyter_core import *  # noqa: F403
+from pytest_jupyter.jupyter_server import *  # noqa: F403
 
 Fetch = Callable[..., Awaitable[tuple[int, Any]]]
 
 
 @pytest.fixture
-def jp_server_config(jp_server_config: Any) -> Any:
+def jp_server_config() -> Any:
     """The extension is on, and nothing is reachable without a decorator that says so."""
     from traitlets.config import Config
 

@@ -113,7 +113,9 @@ def make_lab(folder: Path) -> dict[str, str]:
     first = propose(repo, "action/snap.yaml", "kind: snap\nthreshold: 80\n", "Snap to the nearest action")
     runs["candidate"] = play(store, lost.commit, [])
     repo.reject(lost.id, verdict(lost, {"baseline": ["t0"], "candidate": []}, "reject", runs, f"loses t0 {MARKUP}"))
-    person = Verdict.from_json(verdict(doubted, {"baseline": ["t0"], "candidate": ["t0", "t1"]}, "promote", why="gains"))
+    person = Verdict.from_json(
+        verdict(doubted, {"baseline": ["t0"], "candidate": ["t0", "t1"]}, "promote", why="gains")
+    )
     repo.reject(doubted.id, person.by_person("reject", "Ada", "Too wordy for this model").to_json())
     runs["candidate"] = play(store, first.commit, ["t0", "t1", "t2"])
     repo.promote(first.id, verdict(first, {"baseline": ["t0"], "candidate": ["t0", "t1", "t2"]}, "promote", runs))

@@ -38,7 +38,9 @@ class Nobody(Authorizer):
 
 def sent(name: str) -> dict[str, Any]:
     """How an endpoint is asked."""
-    return {"method": "POST", "body": json.dumps(BODY)} if name == "actions" else {"params": {"lab": LAB, "ref": "HEAD"}}
+    return (
+        {"method": "POST", "body": json.dumps(BODY)} if name == "actions" else {"params": {"lab": LAB, "ref": "HEAD"}}
+    )
 
 
 async def refused(fetch: Any, name: str, **options: Any) -> int:
@@ -91,7 +93,8 @@ class TestReadersMayNotWrite:
 def set_cookies(response: tornado.httpclient.HTTPResponse) -> dict[str, str]:
     """The cookies that an answer sets."""
     lines = response.headers.get_list("Set-Cookie")
-    return {name: value for name, value in (line.split(";")[0].split("=", 1) for line in lines)}
+    pairs = (line.split(";")[0].partition("=") for line in lines)
+    return {name: value for name, _, value in pairs}
 
 
 def cookie_header(cookies: dict[str, str]) -> str:
@@ -109,10 +112,14 @@ async def test_a_cookie_needs_the_xsrf_header(
     cookies = set_cookies(session) | set_cookies(await client.fetch(f"{base}login"))
     assert "_xsrf" in cookies and len(cookies) == 2
     headers = {"Cookie": cookie_header(cookies)}
-    without = await client.fetch(f"{base}harnesslab/actions", method="POST", body=json.dumps(BODY), headers=headers, raise_error=False)
+    without = await client.fetch(
+        f"{base}harnesslab/actions", method="POST", body=json.dumps(BODY), headers=headers, raise_error=False
+    )
     assert without.code == 403 and b"_xsrf" in without.body
     headers["X-XSRFToken"] = cookies["_xsrf"]
-    allowed = await client.fetch(f"{base}harnesslab/actions", method="POST", body=json.dumps(BODY), headers=headers, raise_error=False)
+    allowed = await client.fetch(
+        f"{base}harnesslab/actions", method="POST", body=json.dumps(BODY), headers=headers, raise_error=False
+    )
     assert allowed.code == 409 and json.loads(allowed.body)["code"] == "refused", "past the guard; HEAD is no candidate"
 
 
@@ -205,7 +212,9 @@ async def test_bad_bodies_are_one_sentence(jp_fetch: Any) -> None:
         assert await refused(jp_fetch, "actions", body=body) == 400, body[:20]
 
 
-async def test_hooks_and_monitors_of_a_repository_do_not_run(fetch: Any, lab: dict[str, str], jp_root_dir: Path) -> None:
+async def test_hooks_and_monitors_of_a_repository_do_not_run(
+    fetch: Any, lab: dict[str, str], jp_root_dir: Path
+) -> None:
     folder, trap = jp_root_dir / LAB, jp_root_dir / "sprung"
     script = f"#!/bin/sh\ntouch '{trap}'\n"
     hooks = folder / ".git" / "hooks"

@@ -115,7 +115,9 @@ async def test_rollback_is_a_new_commit(do: Any, folder: Path, lab: dict[str, st
     after = refs(folder)
     assert after | {"refs/heads/main": ""} == before | {"refs/heads/main": ""}, "no other ref moves"
     assert labmaker.git(folder, "rev-parse", "main~1") == before["refs/heads/main"]
-    assert labmaker.git(folder, "rev-parse", "main^{tree}") == labmaker.git(folder, "rev-parse", f"{PROMOTED.format(lab['first'])}^{{tree}}")
+    assert labmaker.git(folder, "rev-parse", "main^{tree}") == labmaker.git(
+        folder, "rev-parse", f"{PROMOTED.format(lab['first'])}^{{tree}}"
+    )
     assert not (folder / "regulation" / "loop.yaml").exists()
     status, _ = await do("undo", done["undo"])
     assert status == 200 and (folder / "regulation" / "loop.yaml").is_file()
@@ -178,7 +180,12 @@ async def test_a_plan_names_the_refs_and_the_edited_files(fetch: Any, folder: Pa
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
     _, plan = await fetch("plan", lab=LAB, action="accept", ref=OPEN.format(lab["pending"]))
     text = "\n".join(plan["steps"])
-    for words in ("Fast-forward refs/heads/main", PROMOTED.format(lab["pending"]), "refs/notes/harnesslab", "notes.txt"):
+    for words in (
+        "Fast-forward refs/heads/main",
+        PROMOTED.format(lab["pending"]),
+        "refs/notes/harnesslab",
+        "notes.txt",
+    ):
         assert words in text
     assert plan["needs_why"] and plan["undo"]
 

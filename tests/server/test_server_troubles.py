@@ -133,12 +133,16 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-async def test_git_asks_nobody(fetch: Any, lab: dict[str, str], jp_root_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_git_asks_nobody(
+    fetch: Any, lab: dict[str, str], jp_root_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen = jp_root_dir / "seen"
     spy = jp_root_dir / "bin"
     spy.mkdir()
     real = shutil.which("git")
-    (spy / "git").write_text(f"#!/bin/sh\nenv > '{seen}'\nread line <&0 && exit 1\nexec {real} \"$@\"\n", encoding="utf-8")
+    (spy / "git").write_text(
+        f"#!/bin/sh\nenv > '{seen}'\nread line <&0 && exit 1\nexec {real} \"$@\"\n", encoding="utf-8"
+    )
     (spy / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{spy}:{os.environ['PATH']}")
     await fetch("lab", lab=LAB)

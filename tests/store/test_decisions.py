@@ -105,7 +105,7 @@ def test_override_is_recorded_beside_what_it_overrides(repo: LabRepo) -> None:
     assert decision.baseline == candidate.commit == repo.baseline()
     verdict = repo.verdict(candidate.commit)
     assert verdict is not None and verdict["override"] is True and verdict["overrides"] == "rejected"
-    assert verdict["decided_by"] == "Änne" and verdict["flips"] == {"t3": "lost"}
+    assert (verdict["decided_by"], verdict["who"]) == ("person", "Änne") and verdict["flips"] == {"t3": "lost"}
     assert verdict["history"][0]["decided_by"] == "StrictPareto"
     assert repo.undo(candidate.id).state == "rejected"
     assert repo.candidate(candidate.id).reason == "loses t3"

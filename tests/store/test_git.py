@@ -13,7 +13,7 @@ import pytest
 
 from harnesslab.errors import StoreError
 from harnesslab.store import LabRepo, RunStore
-from harnesslab.store.git import Git, GitFailed
+from harnesslab.store.git import Git, GitFailed, time_limit
 
 
 @pytest.fixture
@@ -42,6 +42,18 @@ def test_a_deadline_kills(repo: LabRepo) -> None:
         # The alias starts a child of its own; the whole group must go.
         Git(repo.path).run("-c", "alias.slow=!sleep 30", "slow", deadline=0.3)
     assert time.monotonic() - began < 10
+
+
+def test_a_limit_for_several_commands(repo: LabRepo) -> None:
+    git = Git(repo.path)
+    with time_limit(time.monotonic() + 0.4):
+        git.text("rev-parse", "HEAD")
+        with pytest.raises(GitFailed) as stopped:
+            git.run("-c", "alias.slow=!sleep 30", "slow")
+        with pytest.raises(GitFailed, match="was stopped"):
+            git.run("-c", "alias.slow=!sleep 30", "slow")
+    assert stopped.value.cause == "deadline"
+    assert git.text("rev-parse", "HEAD"), "outside, the usual deadline holds again"
 
 
 def test_without_git(repo: LabRepo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -39,6 +39,27 @@ def test_order_by_delta_puts_unknown_last(filled: tuple[LabRepo, list[Candidate]
     assert names(filled[0], order="delta")[:4] == ["Idea 1", "Idea 2", "Idea 0", "Idea 5"]
 
 
+def test_the_orders_can_be_turned_round(filled: tuple[LabRepo, list[Candidate]]) -> None:
+    repo, made = filled
+    assert [row.id for row in repo.candidates(order="-time").rows] == [candidate.id for candidate in made]
+    assert names(repo, order="-delta")[:3] == ["Idea 0", "Idea 2", "Idea 1"]
+
+
+def test_the_version_changes_with_every_change_and_comes_to_rest(filled: tuple[LabRepo, list[Candidate]]) -> None:
+    repo, made = filled
+    versions = [repo.version()]
+    for change in (
+        lambda: repo.reject(made[3].id, {"reason": "no"}),
+        lambda: repo.undo(made[3].id),
+        lambda: repo.promote(made[4].id, {"reason": "yes"}),
+        lambda: repo.propose({"a": "new"}, "New"),
+    ):
+        change()
+        versions.append(repo.version())
+    assert len(set(versions)) == 5
+    assert any(repo.version() == repo.version() for _ in range(100_000)), "while nothing changes, it stays the same"
+
+
 def test_filters(filled: tuple[LabRepo, list[Candidate]]) -> None:
     repo, _ = filled
     assert names(repo, state="rejected") == ["Idea 1", "Idea 0"]

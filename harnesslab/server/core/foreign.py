@@ -24,7 +24,8 @@ def page(lab: Lab, query: dict[str, Any], offset: int, limit: int) -> tuple[int,
     found = [
         row
         for row in rows(lab)
-        if row["state"] == query["state"] and (not text or text in f"{row['ref']} {row['about']} {row['who']}".casefold())
+        if row["state"] == query["state"]
+        and (not text or text in f"{row['ref']} {row['about']} {row['who']}".casefold())
     ]
     found.sort(key=lambda row: (row["proposed"], row["ref"]), reverse=query["order"] == "desc")
     return len(found), found[offset : offset + limit]

@@ -73,7 +73,9 @@ def live(lab: Lab) -> dict[str, Any]:
 def version(lab: Lab) -> str:
     """Changes when a ref, a verdict, or the list of runs changes; not with each episode."""
     if lab.repo is None:
-        parts = lab.git.text("for-each-ref", "--format=%(objectname) %(refname)", "refs/candidates/", "refs/experiments/", "refs/heads/")
+        parts = lab.git.text(
+            "for-each-ref", "--format=%(objectname) %(refname)", "refs/candidates/", "refs/experiments/", "refs/heads/"
+        )
     else:
         parts = lab.repo.version()
     if lab.runs is not None:
@@ -138,17 +140,26 @@ def _measured(lab: Lab, repo: LabRepo, commit: str) -> tuple[dict[str, Any] | No
     run = _newest_run(lab.runs, commit) if lab.runs is not None else None
     if run is not None and lab.runs is not None:
         columns = lab.runs.episode_columns(run["id"])
-        scored = [good for good, status in zip(columns["solved"], columns["status"], strict=True) if status != "unscorable"]
-        score = {"solved": sum(scored), "total": len(scored), "split": run["split"]}
+        outcomes = zip(columns["solved"], columns["status"], strict=True)
+        scored = [solved for solved, status in outcomes if status != "unscorable"]
+        score = _score(sum(scored), len(scored), run["split"])
         return score, clip(run["backbone"], 200) or None, clip(run["identity"].get("environment"), 200) or None
     verdict = repo.verdict(commit) or {}
-    identity = verdict.get("identity") if isinstance(verdict.get("identity"), Mapping) else {}
-    backbone = identity.get("backbone") if isinstance(identity, Mapping) else None
-    model = backbone.get("model") if isinstance(backbone, Mapping) else None
+    identity = _mapping(verdict.get("identity"))
     solved, total = _verdict_counts(verdict, "candidate")
-    score = {"solved": solved, "total": total or 0, "split": "gate"} if solved is not None and total else None
-    environment = identity.get("environment") if isinstance(identity, Mapping) else None
-    return score, clip(model, 200) or None, clip(environment, 200) or None
+    return (
+        _score(solved, total, "gate") if solved is not None and total else None,
+        clip(_mapping(identity.get("backbone")).get("model"), 200) or None,
+        clip(identity.get("environment"), 200) or None,
+    )
+
+
+def _score(solved: int, total: int, split: str) -> dict[str, Any]:
+    return {"solved": solved, "total": total, "split": split}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _newest_run(runs: RunStore, commit: str) -> dict[str, Any] | None:

@@ -176,7 +176,13 @@ _UNDO_PROMOTION = "It can be undone as long as nothing else is promoted; later t
 
 
 def _of(
-    action: str, candidate: Candidate, baseline: str, steps: list[str], *, needs_why: bool = False, undo: str | None = None
+    action: str,
+    candidate: Candidate,
+    baseline: str,
+    steps: list[str],
+    *,
+    needs_why: bool = False,
+    undo: str | None = None,
 ) -> Plan:
     return Plan(action, candidate.ref, candidate.commit, baseline, steps, True, needs_why, undo, candidate)
 

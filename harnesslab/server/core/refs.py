@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from harnesslab.errors import StoreError
 from harnesslab.server.core import foreign
@@ -107,7 +107,9 @@ def detail(lab: Lab, ref: str) -> dict[str, Any]:
     return {
         "row": candidate_row(candidate),
         "parent": candidate.parent or None,
-        "evidence": [_evidence(item) for item in _list(candidate.meta.get("evidence"))[:100] if isinstance(item, Mapping)],
+        "evidence": [
+            _evidence(item) for item in _list(candidate.meta.get("evidence"))[:100] if isinstance(item, Mapping)
+        ],
         "prediction": {"flips": flips[:200], "trigger": clip(prediction.get("trigger"), 500)},
         "verdict": _verdict(verdict, candidate) if verdict is not None and verdict.get("criterion") else None,
         "tasks": _tasks(lab, verdict or {}, flips),
@@ -227,4 +229,4 @@ def _at(pair: object, index: int) -> object:
 
 
 def _list(value: object) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []

@@ -82,5 +82,3 @@ def _loss(verdict: Mapping[str, Any]) -> float | str | None:
 
 def _decider(verdict: Mapping[str, Any]) -> str:
     return "person" if verdict.get("decided_by") == "person" or verdict.get("override") is True else "criterion"
-
-
