@@ -223,3 +223,9 @@ def test_procedure_keeps_to_the_sort_of_its_tasks() -> None:
 
 def test_procedure_needs_a_solved_task() -> None:
     assert offered("procedure", view_of(clean("c", "mug", solved=False))) == []
+
+
+def test_one_action_where_a_reply_holds_several() -> None:
+    both = {"raw": "Action: go to sink\nAction: take mug"}
+    idea = one("one_action", episode("a", ("take mug", "You have it.", both)))
+    assert "2 actions in one reply" in (idea.clues or ())[0].what

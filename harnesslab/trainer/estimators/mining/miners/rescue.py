@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harnesslab.rollout.taxonomy import ACTION, is_error
+from harnesslab.rollout.taxonomy import ACTION
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 
@@ -14,7 +14,7 @@ from harnesslab.trainer.estimators.mining.view import View, tool_of
 def mine(view: View) -> Iterator[Idea]:
     """Offers the rescue to any run; replay keeps it only where it finds actions in the failed replies.
 
-    Where a tool takes one text, the words with which the texts that it accepted begin mark a bare argument.
+    Where a tool takes one text, the words with which the texts given to it begin mark a bare argument.
     """
     variants = [Variant(params) for params in _bare(view)]
     yield Idea(
@@ -38,7 +38,8 @@ def _bare(view: View) -> Iterator[dict[str, Any]]:
         heads: dict[str, set[str]] = {}
         for episode in view.episodes:
             for step in episode.steps:
-                if tool_of(step) != function["name"] or is_error(step) or not isinstance(step.action, dict):
+                # A call that got an error for a result had the right form all the same.
+                if tool_of(step) != function["name"] or step.invalid or not isinstance(step.action, dict):
                     continue
                 found = re.match(r"\s*([A-Za-z]+)\b", str(step.action.get("arguments", {}).get(argument, "")))
                 if found:
