@@ -1,0 +1,115 @@
+"""A notebook in a real JupyterLab: the panels are shown, clicks decide, and git holds what was decided.
+
+With ``HARNESSLAB_SHOT`` set to a path, the picture for the README is written there.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnesslab.store import LabRepo
+from tests.browser.lab_server import Lab, chromium, jupyter_lab, open_notebook, run_all
+
+pytest.importorskip("nbformat")
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
+__all__ = ["chromium", "jupyter_lab"]  # fixtures
+
+MODEL = Path(__file__).parent / "plain_model.py"
+CELLS = (
+    MODEL.read_text(encoding="utf-8"),
+    """import harnesslab as hl
+
+lab = hl.Lab.open("labs/tables", env="tables")
+settings = {"search": 8, "gate": 6, "budget": 4, "families": ["counting", "other"], "progress": False}
+trainer = hl.Trainer(lab=lab, llm=hl.LLM.scripted(model), estimator=hl.MiningEstimator(), settings=settings)
+failures = trainer.diagnose(trainer.measure())
+hl.panels.failures(failures)""",
+    """proposals = trainer.propose(failures)[:3]
+hl.panels.interventions(proposals)""",
+)
+
+
+@pytest.fixture(scope="module")
+def notebook(jupyter_lab: Lab) -> str:
+    """The notebook's name in the served folder."""
+    import nbformat
+
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(made, jupyter_lab.root / "panels.ipynb")
+    return "panels.ipynb"
+
+
+def test_panels_decide_in_a_real_notebook(chromium: Any, jupyter_lab: Lab, notebook: str) -> None:
+    page = chromium.new_page(viewport={"width": 1180, "height": 1500})
+    page.set_default_timeout(60_000)
+    open_notebook(page, jupyter_lab, notebook)
+    run_all(page)
+    cells = page.locator(".jp-Cell.jp-CodeCell")
+    viewer, panel = cells.nth(1).locator(".jp-OutputArea"), cells.nth(2).locator(".jp-OutputArea")
+
+    # Look: the viewer opens at the step that went wrong.
+    viewer.get_by_text("This is the earliest step that went wrong.").first.wait_for(timeout=120_000)
+    viewer.get_by_role("button", name="Next step").click()
+    viewer.locator("b", has_text="Step 1").first.wait_for()
+
+    # Reject the second one, with a reason.
+    panel.get_by_label("Proposal").select_option(index=1)
+    panel.get_by_label("Reason").fill("It adds text and flips nothing.")
+    panel.get_by_label("Reason").press("Tab")
+    panel.get_by_role("button", name="Reject").click()
+    panel.get_by_text("Rejected by Ada: It adds text and flips nothing.").first.wait_for()
+
+    # Measure the first one, in the background, then accept it with the keyboard.
+    panel.get_by_label("Proposal").select_option(index=0)
+    panel.get_by_role("button", name="Measure").click()
+    panel.get_by_text("promote:").first.wait_for()
+    panel.get_by_text("12/12 episodes").wait_for()
+    panel.get_by_label("Reason").fill("Five tasks flip, each because it fired.")
+    _shoot(page, panel)
+    panel.get_by_label("Reason").press("Tab")
+    accept = panel.get_by_role("button", name="Accept")
+    accept.focus()
+    accept.press("Enter")
+    panel.get_by_text("Accepted by Ada: Five tasks flip, each because it fired.").first.wait_for()
+
+    _check_git(jupyter_lab.root / "labs" / "tables")
+    _check_static(page, jupyter_lab, notebook)
+
+
+def _check_git(folder: Path) -> None:
+    repo = LabRepo.open(folder)
+    rows = {row.state: row for row in repo.candidates().rows}
+    assert rows.keys() == {"promoted", "rejected"}
+    assert repo.baseline() == rows["promoted"].commit
+    for state, reason in (
+        ("promoted", "Five tasks flip, each because it fired."),
+        ("rejected", "It adds text and flips nothing."),
+    ):
+        verdict = rows[state].verdict or {}
+        assert (rows[state].reason, verdict["who"], verdict["decided_by"]) == (reason, "Ada", "person")
+    repo.close()
+
+
+def _check_static(page: Any, lab: Lab, notebook: str) -> None:
+    """After a restart the widgets are gone; the summary below them is still there, up to date, and says what to do."""
+    page.keyboard.press("Control+s")
+    page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
+    for session in page.request.get(f"{lab.url}/api/sessions?token=test").json():
+        page.request.delete(f"{lab.url}/api/sessions/{session['id']}?token=test")
+    open_notebook(page, lab, notebook)
+    summary = page.locator(".jp-Cell.jp-CodeCell").nth(2).locator("details", has_text="Run the cell again").first
+    summary.locator("summary").first.click()
+    summary.locator("td", has_text="accepted").first.wait_for()
+    assert "Five tasks flip, each because it fired." in summary.inner_text() + (summary.text_content() or "")
+
+
+def _shoot(page: Any, panel: Any) -> None:
+    target = os.environ.get("HARNESSLAB_SHOT")
+    if target:
+        panel.scroll_into_view_if_needed()
+        panel.screenshot(path=target)
