@@ -32,11 +32,14 @@ class Lab:
         self._harnesses: dict[str, Harness] = {}
 
     @classmethod
-    def open(cls, path: str | Path, env: str | Environment | None = None, *, trust: bool = False) -> Lab:
+    def open(
+        cls, path: str | Path, env: str | Environment | None = None, *, trust: bool = False, fresh: bool = False
+    ) -> Lab:
         """Open the lab at ``path``; make it from the environment's starter harness where there is none.
 
         ``env``: a name from ``harnesslab envs list``, or an environment object; may be left out for a lab that has been
-        opened with one before. ``trust``: run the Python interventions of this lab in this process.
+        opened with one before. ``trust``: run the Python interventions of this lab in this process. ``fresh``: start
+        over; a lab that is there already is moved aside (``NAME.1``, ``NAME.2``, ...), so nothing is lost.
         Raises ConfigError when no environment is known, EnvironmentUnavailable, StoreError.
         """
         folder = Path(path).expanduser().resolve()
@@ -44,6 +47,8 @@ class Lab:
         if name is None:
             raise ConfigError(f"{folder} does not say which environment it is for: pass env='kitchen', for example")
         environment = load_environment(name)
+        if fresh and folder.exists():
+            _move_aside(folder)
         if (folder / ".git").exists():
             repo = LabRepo.open(folder)
         else:
@@ -197,6 +202,19 @@ def _decider(verdict: Mapping[str, Any]) -> str:
 
 def _when(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _move_aside(folder: Path) -> Path:
+    """Rename a lab's folder to the first free ``NAME.n``; refuses anything that is no lab."""
+    if not (folder / ".git").exists():
+        raise StoreError(f"{folder} is there and is no lab: choose another folder")
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.{number}")).exists():
+        number += 1
+    try:
+        return folder.rename(aside)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be moved aside: {error.strerror}") from error
 
 
 def _remembered(folder: Path) -> str | None:
