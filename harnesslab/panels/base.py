@@ -61,7 +61,7 @@ class Panel:
         import ipywidgets as widgets
 
         made = widgets.Button(description=words, tooltip=tooltip, button_style=style)
-        made.layout.width = "auto"
+        made.layout.width, made.layout.flex = "auto", "0 0 auto"
         made.on_click(lambda _button: self.guarded(action))
         return self.control(made)
 

@@ -6,29 +6,26 @@ from collections.abc import Sequence
 
 from harnesslab.errors import StoreError
 from harnesslab.lab import Lab
-from harnesslab.panels.markup import section, text
+from harnesslab.panels.markup import fold, text
 from harnesslab.panels.trajectory import moment_html
 from harnesslab.rollout.records import Step
 from harnesslab.trainer.proposal import Evidence, Prediction
 
 SHOWN = 5
 """Pieces of evidence that are shown with their text."""
-LISTED = 25
-"""Pieces of evidence that are listed at all."""
 FLIPS = 40
 
 
 def evidence_html(evidence: Sequence[Evidence], lab: Lab) -> str:
-    """A folded line for each place; unfolded it shows the step as it is in the store."""
+    """A folded line for each of the first places; unfolded it shows the step as it is in the store. The rest is counted."""
     if not evidence:
         return "<p>None: a person put it in.</p>"
-    parts = [
-        section(f"{_place(item)}: {item.what}", _moment(item, lab) if number < SHOWN else "<p>Open it in the failures panel.</p>", open_=False)
-        for number, item in enumerate(evidence[:LISTED])
-    ]  # fmt: skip
-    if len(evidence) > LISTED:
-        parts.append(f"<p>… and {len(evidence) - LISTED} more</p>")
-    return "".join(parts)
+    shown = "".join(fold(f"{_place(item)}: {item.what}", _moment(item, lab)) for item in evidence[:SHOWN])
+    rest = evidence[SHOWN:]
+    if not rest:
+        return shown
+    tasks = len({item.task for item in rest})
+    return f"{shown}<p>… and {len(rest)} more in {tasks} {'task' if tasks == 1 else 'tasks'}; the failures panel shows each.</p>"
 
 
 def prediction_html(prediction: Prediction) -> str:

@@ -162,10 +162,10 @@ class InterventionsPanel(Panel):
         if sentence := self.standing(i).sentence:
             parts.append(f"<p class='hl-mark'>{text(sentence, 500)}</p>")
         parts.append(section("Diff to the baseline", markup.diff(proposal.diff(lab.harness().files))))
+        if row.loss is not None:
+            parts.append(section("Verdict", verdict_html(row.loss.judged.to_json())))
         parts.append(section("Prediction", prediction_html(proposal.prediction)))
         parts.append(section(f"Evidence ({len(proposal.evidence)})", evidence_html(proposal.evidence, lab)))
-        if row.loss is not None:
-            parts.append(section("Verdict", verdict_html(row.loss.judged.to_json(), title=proposal.name)))
         return "".join(parts)
 
     def static(self) -> str:

@@ -33,6 +33,7 @@ background:rgba(128,128,128,.10);border-left:3px solid rgba(128,128,128,.5);max-
 .hl-panel .hl-error{border-left:4px solid #d55e00;background:rgba(213,94,0,.15);padding:4px 8px;margin:2px 0}
 .hl-panel .hl-tag{border:1px solid rgba(128,128,128,.6);border-radius:3px;padding:0 5px;font-size:12px}
 .hl-panel .hl-now td{background:rgba(128,128,128,.15);font-weight:600}
+.hl-panel{line-height:1.4}
 .hl-panel p{margin:4px 0}
 .hl-panel details{margin:2px 0}
 .hl-panel summary{cursor:pointer}
@@ -69,6 +70,11 @@ def plain_json(value: Any) -> str:
 def section(title: str, body: str, *, open_: bool = True) -> str:
     """A part that can be folded. ``title`` is escaped here, ``body`` is HTML."""
     return f"<details{' open' if open_ else ''}><summary><b>{text(title)}</b></summary>{body}</details>"
+
+
+def fold(title: str, body: str) -> str:
+    """A closed part whose ``title`` is no heading but the first line of what it holds."""
+    return f"<details><summary>{text(title)}</summary>{body}</details>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", now: int | None = None) -> str:
