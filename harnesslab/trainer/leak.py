@@ -42,34 +42,20 @@ class Leak:
 
 
 class LeakScan:
-    """Knows the literals of each task of a run; made once, asked for many candidates.
+    """Knows the texts of each task of a run; made once, asked for many candidates.
 
     ``episodes`` are what the proposers saw: their instructions and observations are the tasks' text.
     """
 
     def __init__(self, episodes: Iterable[Episode]):
-        literals: dict[str, set[str]] = {}
-        phrases: dict[tuple[str, ...], set[str]] = {}
-        words: dict[str, set[str]] = {}
-        own: dict[str, set[tuple[str, ...]]] = {}
+        self._texts: dict[str, set[str]] = {}
+        own: dict[str, str] = {}
         for episode in episodes:
-            own[episode.task_id] = set(_phrases(episode.instruction))
-            for text in _seen(episode):
-                for literal in _literals(text):
-                    literals.setdefault(literal, set()).add(episode.task_id)
-                for phrase in _phrases(text):
-                    phrases.setdefault(phrase, set()).add(episode.task_id)
-                for word in _words(text):
-                    words.setdefault(word, set()).add(episode.task_id)
-        rare = {word for word, tasks in words.items() if len(tasks) == 1}
-        self._literals = {text: min(tasks) for text, tasks in literals.items() if _alone(text, tasks, words)}
-        self._phrases = {
-            phrase: min(tasks)
-            for phrase, tasks in phrases.items()
-            if len(tasks) == 1
-            and phrase in own[min(tasks)]
-            and (len(phrase) == PHRASE or any(word in rare for word in phrase))
-        }
+            self._texts.setdefault(episode.task_id, set()).update(_seen(episode))
+            own[episode.task_id] = _line(episode.instruction)
+        self._own = own
+        self._lines = {task: "|".join(map(_line, sorted(texts))) for task, texts in self._texts.items()}
+        self._found: dict[str, tuple[str, ...]] = {}
 
     def find(self, changes: Mapping[str, str | None], baseline: Mapping[str, bytes] | None = None) -> list[Leak]:
         """The leaks in changed files, in a fixed order, each literal once a file."""
@@ -91,20 +77,29 @@ class LeakScan:
             raise LeakFound(f"{leaks[0]}{more}; say it in words that hold for every task")
 
     def _in(self, text: str) -> Iterator[tuple[str, str]]:
-        for literal in _literals(text, everywhere=True):
-            if literal in self._literals:
-                yield literal, self._literals[literal]
+        for literal in dict.fromkeys(_literals(text, everywhere=True)):
+            task = self._only(_line(literal))
+            if task is not None and any(literal in _literals(own) for own in self._texts[task]):
+                yield literal, task
         for phrase in _phrases(text):
-            if phrase in self._phrases:
-                yield " ".join(phrase), self._phrases[phrase]
+            line = f" {' '.join(phrase)} "
+            # Instructions are short: few phrases get past this.
+            if not any(line in own for own in self._own.values()):
+                continue
+            task = self._only(line)
+            if task is None or line not in self._own[task]:
+                continue
+            if len(phrase) == PHRASE or any(self._only(f" {word} ") is not None for word in phrase):
+                yield " ".join(phrase), task
 
-
-def _alone(literal: str, tasks: set[str], words: Mapping[str, set[str]]) -> bool:
-    """Whether one task alone has the literal: no other task has all its words either."""
-    if len(tasks) > 1:
-        return False
-    holders = [words.get(word, set()) for word in _words(literal)]
-    return bool(holders) and len(set.intersection(*holders)) <= 1
+    def _only(self, line: str) -> str | None:
+        """The one task that has these words in a row; None where none or several have them."""
+        if not line.strip():
+            return None
+        if line not in self._found:
+            self._found[line] = tuple(task for task, text in self._lines.items() if line in text)[:2]
+        holders = self._found[line]
+        return holders[0] if len(holders) == 1 else None
 
 
 def _seen(episode: Episode) -> set[str]:
@@ -136,6 +131,11 @@ def _literals(text: str, *, everywhere: bool = False) -> Iterator[str]:
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _line(text: str) -> str:
+    """The words of a text between single spaces, so that words in a row can be searched for."""
+    return f" {' '.join(_words(text))} "
 
 
 def _phrases(text: str) -> Iterator[tuple[str, ...]]:

@@ -97,8 +97,11 @@ def with_intervention(harness: Harness, intervention: Intervention) -> Harness:
 
 
 def _ask(intervention: Intervention, pipeline: Pipeline, episode: Episode, step: Step, context: Context) -> Hit | None:
-    chosen = pipeline.choose(context, replies(step))
-    if intervention.name in chosen.fired:
+    when = getattr(intervention, "when", None)
+    if when is not None and not when.holds(context):
+        return None
+    chosen = pipeline.choose(context, replies(step)) if _acts(intervention) else None
+    if chosen is not None and intervention.name in chosen.fired:
         action: Action | None = chosen.proposal.action
         decision = chosen.decision
         if decision is not None and decision.action is not None:
@@ -111,10 +114,13 @@ def _ask(intervention: Intervention, pipeline: Pipeline, episode: Episode, step:
             return None
         what = f"{clip(before, 60)} would become {clip(after, 60)}" if changed else f"a note beside {clip(after, 60)}"
         return Hit(episode, step, what, changed)
-    when = getattr(intervention, "when", None)
-    if when is not None and not when.holds(context):
-        return None
     draft = Draft(choices=context.admissible if step.choices else None)
     if intervention.shape(context, draft) is None:
         return None
     return Hit(episode, step, f"the request before {clip(action_text(step.action) or step.raw, 60)} changes", False)
+
+
+def _acts(intervention: Intervention) -> bool:
+    """Whether it has a hook on replies or actions; one that only shapes requests need not be shown any."""
+    cls = type(intervention)
+    return cls.realize is not Intervention.realize or cls.regulate is not Intervention.regulate
