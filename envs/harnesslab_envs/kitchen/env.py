@@ -82,10 +82,10 @@ class Kitchen:
 
     name = "kitchen"
     version = "1"
-    max_steps = 14
+    max_steps = 12
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        """48 tasks, 12 of each family."""
+        """60 tasks, 12 of each family."""
         return panel(split)
 
     def make(self) -> KitchenEnv:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-FAMILIES = ("fetch", "clean", "heat", "letter")
-"""fetch: bring a thing. clean, heat: it must be clean or hot. letter: a letter says where it is."""
+FAMILIES = ("fetch", "clean", "heat", "unpack", "letter")
+"""fetch: bring a thing. clean, heat: it must be clean or hot. unpack: it is in something closed.
+letter: a letter says where it is."""
 
-STORES = ("fridge", "cupboard", "drawer", "pantry", "cabinet", "chest")
+OPEN_STORES = ("rack", "basket", "crate", "trolley")
+CLOSED_STORES = ("fridge", "cupboard", "drawer", "pantry", "cabinet", "chest")
 SURFACES = ("table", "shelf", "counter", "tray", "windowsill", "bench")
 HEATERS = ("stove", "microwave")
 SINK = "sink"
@@ -52,7 +54,8 @@ class Scene:
     def plan(self) -> tuple[str, ...]:
         """The shortest way to the goal, as actions."""
         first = (f"go to {self.desk}", f"open {LETTER}") if self.family == "letter" else ()
-        fetch = (f"go to {self.source}", f"open {self.source}", f"take {self.wanted}")
+        unpack = (f"open {self.source}",) if self.source in CLOSED_STORES else ()
+        fetch = (f"go to {self.source}", *unpack, f"take {self.wanted}")
         treat: tuple[str, ...] = ()
         if self.family == "clean":
             treat = (f"go to {SINK}", f"clean {self.wanted}")
@@ -69,19 +72,21 @@ def kinds(family: str) -> tuple[str, ...]:
 def make_scene(family: str, kind: str, seed: int) -> Scene:
     """The scene of a family, a kind of thing and a seed: equal arguments, equal scene, in every process."""
     draw = random.Random(f"kitchen/{family}/{kind}/{seed}")  # a text seed is hashed with SHA-512, not with hash()
-    stores = tuple(draw.sample(STORES, 4))
+    stores = (*draw.sample(OPEN_STORES, 2), *draw.sample(CLOSED_STORES, 2))
+    source = stores[2 if family == "unpack" else 0]
     surfaces = tuple(draw.sample(SURFACES, 3))
     sorts = draw.sample(FOODS.get(kind, COLOURS), 3)
     lookalikes = [f"{sort} {kind}" for sort in sorts]
     others = [other for other in (*WARES, *FOODS) if other != kind]
-    stocked = tuple(zip(stores[1:], draw.sample(others, 3), strict=True))
+    rest = [store for store in stores if store != source]
+    stocked = tuple(zip(rest, draw.sample(others, 3), strict=True))
     return Scene(
         family=family,
         kind=kind,
         guest=draw.choice(GUESTS),
         wanted=lookalikes[0],
         lookalikes=tuple(sorted(lookalikes)),
-        source=stores[0],
+        source=source,
         target=surfaces[0],
         heater=draw.choice(HEATERS),
         desk=surfaces[1] if family == "letter" else "",

@@ -22,6 +22,8 @@ def instruction(scene: Scene) -> str:
     """The task as the agent is told it; the rest is told on the way."""
     if scene.family == "letter":
         return f"Read the letter, then bring the guest the {scene.kind}."
+    if scene.family == "unpack":
+        return f"Unpack the {scene.kind} and bring it to the guest."
     article = "" if scene.family == "heat" and scene.kind != "pie" else "a "
     return f"Bring the guest {article}{_STATE.get(scene.family, '')}{scene.kind}."
 
@@ -34,8 +36,8 @@ def opening(scene: Scene) -> str:
 
 
 def whereabouts(scene: Scene) -> str:
-    """Where the wanted thing is."""
-    return f"{scene.guest}'s {scene.kind} is in the {scene.source}."
+    """Where the wanted thing is, in the guest's words."""
+    return f"{scene.guest}: Please go to the {scene.source}, my {scene.kind} is there."
 
 
 def seat(scene: Scene) -> str:
@@ -45,7 +47,7 @@ def seat(scene: Scene) -> str:
 
 def letter(scene: Scene) -> str:
     """What the letter says."""
-    return f"The {LETTER} says: {whereabouts(scene)}"
+    return f"The {LETTER} says: {whereabouts(scene).partition(': ')[2]}"
 
 
 def contents(scene: Scene, place: str, things: Sequence[str], *, can_take: bool) -> str:
@@ -55,8 +57,8 @@ def contents(scene: Scene, place: str, things: Sequence[str], *, can_take: bool)
     listed = ", the ".join(things)
     if not can_take:
         return f"In the {place} you see the {listed}."
-    whose = f" {scene.guest}'s is the {scene.wanted}." if scene.wanted in things else ""
-    return f"You can take the {listed}.{whose}"
+    wish = f" {scene.guest}: Please take the {scene.wanted}." if scene.wanted in things else ""
+    return f"You see the {listed}.{wish}"
 
 
 def taken(scene: Scene, thing: str) -> str:

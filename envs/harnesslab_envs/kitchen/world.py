@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from harnesslab_envs.kitchen import text
-from harnesslab_envs.kitchen.scene import HEATERS, LETTER, SINK, Scene
+from harnesslab_envs.kitchen.scene import CLOSED_STORES, HEATERS, LETTER, SINK, Scene
 
 PATIENCE = 2
 """The guest waits for so many times the shortest plan."""
 
 
 class World:
-    """The state of one episode. Starts at no place, with empty hands and every store closed.
+    """The state of one episode. Starts at no place, with empty hands.
 
-    One hand: one thing at a time, and a thing that was taken is carried until it is served or put back where it
-    was. What is put on a surface is served, and that ends the episode.
+    One hand: one thing at a time, which can be put back into an open store. What is put on a surface is served, and
+    that ends the episode.
     """
 
     def __init__(self, scene: Scene):
@@ -52,9 +52,9 @@ class World:
         actions = [f"go to {other}" for other in scene.places if other != place]
         if place == scene.desk and place and LETTER not in self.opened:
             actions.append(f"open {LETTER}")
-        if place in scene.stores and place not in self.opened:
+        if self._closed(place):
             actions.append(f"open {place}")
-        elif place in scene.stores and not self.held:
+        elif not self.held:
             actions += [f"take {thing}" for thing in self._things()]
         if self.held:
             actions += self._uses()
@@ -70,6 +70,8 @@ class World:
     def _uses(self) -> list[str]:
         """What can be done here with the thing in the hand."""
         uses = []
+        if self.place in self.scene.stores and not self._closed(self.place):
+            uses.append(f"put {self.held} in {self.place}")
         if self.place in self.scene.surfaces:
             uses.append(f"put {self.held} on {self.place}")
         if self.place == SINK:
@@ -78,14 +80,19 @@ class World:
             uses.append(f"heat {self.held}")
         return uses
 
+    def _closed(self, place: str) -> bool:
+        return place in self.scene.stores and place in CLOSED_STORES and place not in self.opened
+
     def _things(self) -> list[str]:
         """What is in the store here."""
         return sorted(thing for thing, store in self._where.items() if store == self.place)
 
     def _go(self, rest: str) -> str:
         self.place = rest.removeprefix("to ")
+        if self._closed(self.place):
+            return text.offer("open", self.place)
         if self.place in self.scene.stores:
-            return self._look() if self.place in self.opened else text.offer("open", self.place)
+            return self._look()
         if self.place == self.scene.desk and LETTER not in self.opened:
             return text.offer("open", LETTER)
         if not self.held:
@@ -117,6 +124,10 @@ class World:
         return f"The {rest} is hot. {text.seat(self.scene)}"
 
     def _put(self, rest: str) -> str:
+        if self.place in self.scene.stores:
+            self._where[self.held], self.held = self.place, ""
+            self.clean = self.hot = False
+            return self._look()
         self.served, self.served_at, self.held = self.held, self.place, ""
         return text.SERVED if self.solved else text.WRONG
 
@@ -124,7 +135,7 @@ class World:
         """What is on the way to the goal, and whether it holds now."""
         scene = self.scene
         right = self.held == scene.wanted
-        goals = {"found": scene.source in self.opened, "taken": right or self.served == scene.wanted}
+        goals = {"found": self.place == scene.source and not self._closed(self.place), "taken": right or self.served == scene.wanted}
         if scene.family == "letter":
             goals["read"] = LETTER in self.opened
         if scene.family in ("clean", "heat"):
