@@ -1,0 +1,1 @@
+"""BabyAI and MiniGrid levels as text. See README.md."""
