@@ -201,6 +201,11 @@ async def test_bad_parameters_are_one_sentence(fetch: Any, lab: dict[str, str]) 
         assert (status, problem["code"]) == (400, "bad_request"), query
 
 
+async def test_the_time_stamp_of_jupyters_client_is_no_parameter(fetch: Any, lab: dict[str, str]) -> None:
+    status, _ = await fetch("lab", lab=LAB, **{"1796030771297": ""})
+    assert status == 200
+
+
 async def test_a_doubled_parameter_is_refused(jp_fetch: Any, lab: dict[str, str]) -> None:
     doubled = [("lab", "labs"), ("lab", LAB)]
     with pytest.raises(tornado.httpclient.HTTPClientError, match="400"):

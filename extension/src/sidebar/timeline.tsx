@@ -11,9 +11,9 @@ const WIDTH = 120;
 const HEIGHT = 22;
 
 /** The promotions of the baseline, newest first, with the solved counts as a line. */
-export function Timeline(props: { lab: string; version: string }): JSX.Element {
+export function Timeline(props: { lab: string; version: string; readOnly: boolean }): JSX.Element {
   const { trans, client } = useUi();
-  const { lab, version } = props;
+  const { lab, version, readOnly } = props;
   const [limit, setLimit] = useState(PAGE);
   const { value, error } = useAnswer(
     () => client.history(lab, 0, limit),
@@ -30,7 +30,13 @@ export function Timeline(props: { lab: string; version: string }): JSX.Element {
       {error !== null && <ErrorNote error={error} />}
       <ol aria-label={trans.__('History of the baseline, newest first')}>
         {items.map((item, index) => (
-          <TimelineItem key={item.commit} lab={lab} item={item} current={index === 0} />
+          <TimelineItem
+            key={item.commit}
+            lab={lab}
+            item={item}
+            current={index === 0}
+            canRollBack={index > 0 && !readOnly}
+          />
         ))}
       </ol>
       {value?.more && limit < 200 && (
@@ -67,11 +73,15 @@ function Sparkline(props: { items: readonly HistoryItem[] }): JSX.Element | null
   );
 }
 
-function TimelineItem(props: { lab: string; item: HistoryItem; current: boolean }): JSX.Element {
+function TimelineItem(props: {
+  lab: string;
+  item: HistoryItem;
+  current: boolean;
+  canRollBack: boolean;
+}): JSX.Element {
   const { trans, act, href, open, settings } = useUi();
-  const { lab, item, current } = props;
+  const { lab, item, current, canRollBack } = props;
   const target = { lab, ref: item.ref };
-  const canRollBack = !current && item.ref.startsWith('refs/harnesslab/promoted/');
   return (
     <li
       className="jp-harnesslab-TimelineItem"

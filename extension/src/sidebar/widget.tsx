@@ -78,7 +78,11 @@ function Sidebar(props: { session: Session }): JSX.Element {
       {overview && (
         <>
           <BaselineCard overview={overview} />
-          <Timeline lab={overview.lab.path} version={overview.version} />
+          <Timeline
+            lab={overview.lab.path}
+            version={overview.version}
+            readOnly={overview.lab.kind !== 'lab'}
+          />
           <RefTabs key={overview.lab.path} overview={overview} />
         </>
       )}

@@ -35,25 +35,39 @@ function Figures(props: {
 }): JSX.Element {
   const { trans } = useUi();
   const { verdict, loss, decision } = props;
-  const facts: [string, string][] = [
-    [trans.__('Criterion'), verdict.criterion],
-    [trans.__('Decision'), decision ?? '–'],
-    [trans.__('Loss (below zero selects)'), formatNumber(loss)],
-    [trans.__('Measured against'), shortRef(verdict.baseline)],
-    ...[...verdict.statistics, ...verdict.cost, ...verdict.identity].map(
-      fact => [fact.name, fact.value] as [string, string]
-    )
+  const groups: [string, readonly { name: string; value: string }[]][] = [
+    [
+      trans.__('Decision'),
+      [
+        { name: trans.__('Criterion'), value: verdict.criterion },
+        { name: trans.__('Decision'), value: decision ?? '–' },
+        { name: trans.__('Loss (below zero selects)'), value: formatNumber(loss) },
+        { name: trans.__('Measured against'), value: shortRef(verdict.baseline) }
+      ]
+    ],
+    [trans.__('Statistics'), verdict.statistics],
+    [trans.__('Cost'), verdict.cost],
+    [trans.__('What was measured'), verdict.identity]
   ];
   return (
     <>
-      <dl className="jp-harnesslab-Facts">
-        {facts.map(([name, value], index) => (
-          <React.Fragment key={index}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </React.Fragment>
-        ))}
-      </dl>
+      <div className="jp-harnesslab-Groups">
+        {groups
+          .filter(([, facts]) => facts.length > 0)
+          .map(([title, facts]) => (
+            <div key={title}>
+              <h4>{title}</h4>
+              <dl className="jp-harnesslab-Facts">
+                {facts.map(fact => (
+                  <React.Fragment key={fact.name}>
+                    <dt>{fact.name}</dt>
+                    <dd>{fact.value}</dd>
+                  </React.Fragment>
+                ))}
+              </dl>
+            </div>
+          ))}
+      </div>
       {verdict.metrics.length > 0 && (
         <div
           className="jp-harnesslab-Scroll"

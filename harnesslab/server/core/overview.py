@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harnesslab.errors import StoreError
 from harnesslab.server.core import foreign
 from harnesslab.server.core.labs import Lab, Labs
 from harnesslab.server.core.roots import find_labs
@@ -128,11 +129,12 @@ def last_decision(lab: Lab, head: Commit) -> dict[str, str] | None:
     state, _, candidate_id = noted.subject.partition(": ")  # as the store words the commits of its notes
     try:
         candidate = repo.candidate(candidate_id)
-    except Exception:  # noqa: BLE001 - a person's own note has another subject; then there is nothing to offer
+    except StoreError:  # a person's own note has another subject; then there is nothing to offer
         return None
     if candidate.state != state or state == "pending" or (state == "promoted" and candidate.commit != head.id):
         return None
-    return {"label": clip(f"{state}: {candidate.meta.get('name') or candidate.subject}", 200), "ref": candidate.ref}
+    name = candidate.meta.get("name") or candidate.subject
+    return {"label": clip(f"{name} ({state})", 200), "ref": candidate.ref}
 
 
 def _measured(lab: Lab, repo: LabRepo, commit: str) -> tuple[dict[str, Any] | None, str | None, str | None]:
