@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harnesslab.lab import Lab
 from harnesslab.store import Candidate
 from harnesslab.trainer.proposal import Proposal
 
-LOOK_BACK = 50
-"""Candidates with one content that are looked at."""
+LOOK_BACK = 500
+"""Candidates that are looked at, the latest ones: as many as estimators are told of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +50,35 @@ class Standing:
         return f"{self.word.capitalize()} by {who}{against}: {self.candidate.reason or 'no reason was given'}"
 
 
-def standing(lab: Lab, proposal: Proposal) -> Standing:
-    """Look a proposal up in git, on this baseline and on those before."""
-    baseline = lab.repo.baseline()
-    rows = lab.repo.candidates(text=proposal.content, limit=LOOK_BACK).rows
-    same = [row for row in rows if row.meta.get("content") == proposal.content]
-    on_it = [row for row in same if row.parent == baseline or (row.state == "promoted" and _held(lab, proposal))]
-    if on_it:
-        return Standing(on_it[0])
-    if same:
-        return Standing(same[0], here=False)
-    for row in lab.repo.candidates(state=("promoted", "rejected"), text=proposal.name, limit=LOOK_BACK).rows:
-        if row.meta.get("name") == proposal.name and baseline in (row.parent, row.commit):
-            return Standing(variant=row)
-    return Standing()
+class Record:
+    """The latest candidates of a lab, read once, for questions about several proposals."""
 
+    def __init__(self, lab: Lab):
+        self._baseline = lab.repo.baseline()
+        self._files = lab.harness(self._baseline).files
+        self._rows = lab.repo.candidates(limit=LOOK_BACK).rows
 
-def _held(lab: Lab, proposal: Proposal) -> bool:
-    """Whether the present baseline holds the change already."""
-    files = lab.harness().files
-    return all(files.get(path) == (None if text is None else text.encode()) for path, text in proposal.changes.items())
+    def of(self, proposal: Proposal) -> Standing:
+        """What is known of a proposal, on this baseline and on those before."""
+        same = [row for row in self._rows if row.meta.get("content") == proposal.content]
+        held = self._holds(proposal)
+        here = [row for row in same if row.parent == self._baseline or (row.state == "promoted" and held)]
+        if here:
+            return Standing(here[0])
+        if same:
+            return Standing(same[0], here=False)
+        return Standing(variant=next(filter(self._is_variant(proposal.name), self._rows), None))
+
+    def _is_variant(self, name: str) -> Callable[[Candidate], bool]:
+        return lambda row: (
+            row.meta.get("name") == name
+            and row.state in ("promoted", "rejected")
+            and self._baseline in (row.parent, row.commit)
+        )
+
+    def _holds(self, proposal: Proposal) -> bool:
+        """Whether the present baseline has the change already."""
+        return all(
+            self._files.get(path) == (None if text is None else text.encode())
+            for path, text in proposal.changes.items()
+        )

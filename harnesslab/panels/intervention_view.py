@@ -10,7 +10,7 @@ from harnesslab.errors import ConfigError, HarnesslabError, OrderError
 from harnesslab.panels import markup
 from harnesslab.panels.base import Panel
 from harnesslab.panels.controls import Controls
-from harnesslab.panels.decisions import Standing, standing
+from harnesslab.panels.decisions import Record, Standing
 from harnesslab.panels.evidence import evidence_html, prediction_html
 from harnesslab.panels.markup import page, section, table, text
 from harnesslab.panels.work import Job
@@ -143,23 +143,24 @@ class InterventionsPanel(Panel):
 
     def standing(self, i: int) -> Standing:
         """What git knows of proposal ``i``."""
-        return standing(self.trainer.lab, self._row(i).proposal)
+        return Record(self.trainer.lab).of(self._row(i).proposal)
 
     def overview(self, chosen: int | None = None) -> str:
         """The table of all proposals."""
-        rows = [self._overview_row(i, row, chosen) for i, row in enumerate(self.rows)]
+        record = Record(self.trainer.lab)
+        rows = [self._overview_row(i, record.of(row.proposal), chosen) for i, row in enumerate(self.rows)]
         head = ("", "state", "intervention", "what it does", "should flip", "measured")
         listed = table(head, rows, caption=f"{len(rows)} proposals", now=chosen)
         refused = "".join(f"<p>Refused {text(name)}: {text(reason, 300)}</p>" for name, reason in self.refused)
         return listed + refused
 
-    def detail(self, i: int) -> str:
+    def detail(self, i: int, record: Record | None = None) -> str:
         """One proposal whole: standing, diff, prediction, evidence, verdict."""
         row, lab = self.rows[i], self.trainer.lab
         proposal = row.proposal
         by = f"{proposal.layer}, {proposal.kind}, proposed by {proposal.estimator}"
         parts = [f"<p><b>{text(proposal.name)}</b> ({text(by)}): {text(proposal.about, 400)}</p>"]
-        if sentence := self.standing(i).sentence:
+        if sentence := (record or Record(lab)).of(proposal).sentence:
             parts.append(f"<p class='hl-mark'>{text(sentence, 500)}</p>")
         parts.append(section("Diff to the baseline", markup.diff(proposal.diff(lab.harness().files))))
         if row.loss is not None:
@@ -169,17 +170,19 @@ class InterventionsPanel(Panel):
         return "".join(parts)
 
     def static(self) -> str:
+        record = Record(self.trainer.lab)
         folded = [
-            section(f"{i}: {row.proposal.name}", self.detail(i), open_=False)
+            section(f"{i}: {row.proposal.name}", self.detail(i, record), open_=False)
             for i, row in enumerate(self.rows[:STATIC])
         ]
         return page(self.overview(), *folded)
 
     def plain(self) -> str:
         lines = [f"{len(self.rows)} proposals"]
+        record = Record(self.trainer.lab)
         for i, row in enumerate(self.rows):
             measured = f"; {_measured(row.loss)}" if row.loss is not None else ""
-            lines.append(f"  [{i}] {self.standing(i).word}: {row.proposal}{measured}")
+            lines.append(f"  [{i}] {record.of(row.proposal).word}: {row.proposal}{measured}")
         return "\n".join(lines + [f"  refused {name}: {reason}" for name, reason in self.refused])
 
     def redraw(self) -> None:
@@ -211,11 +214,12 @@ class InterventionsPanel(Panel):
             self.show_error(error)
         self.release()
 
-    def _overview_row(self, i: int, row: Row, chosen: int | None) -> tuple[str, ...]:
+    def _overview_row(self, i: int, now: Standing, chosen: int | None) -> tuple[str, ...]:
+        row = self.rows[i]
         proposal = row.proposal
         return (
             f"{i} (shown)" if i == chosen else str(i),
-            f"<span class='hl-tag'>{text(self.standing(i).word)}</span>{' edited' if row.changed else ''}",
+            f"<span class='hl-tag'>{text(now.word)}</span>{' edited' if row.changed else ''}",
             f"{text(proposal.name)}<br>{text(proposal.kind)}",
             text(proposal.about),
             str(len(proposal.prediction.flips)) + " tasks",
