@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Mapping
 
 from harnesslab.rollout.env import SPLITS, Split
 
-TRIES = 50
-"""Seeds that are tried for each one that is wanted."""
+PATIENCE = 200
+"""Seeds in a row that bring no new start before the generator is taken to have no more."""
 
 
 def distinct_seeds(start: Callable[[int], Hashable], counts: Mapping[Split, int]) -> dict[Split, list[int]] | None:
@@ -19,15 +20,15 @@ def distinct_seeds(start: Callable[[int], Hashable], counts: Mapping[Split, int]
     wanted = sum(counts.values())
     seen: set[Hashable] = set()
     found: list[int] = []
-    for seed in range(wanted * TRIES):
+    for seed in itertools.count():
+        if len(found) == wanted:
+            break
+        if seed - (found[-1] if found else 0) > PATIENCE:
+            return None
         key = start(seed)
         if key not in seen:
             seen.add(key)
             found.append(seed)
-        if len(found) == wanted:
-            break
-    else:
-        return None
     shares: dict[Split, list[int]] = {}
     for split in SPLITS:
         shares[split], found = found[: counts[split]], found[counts[split] :]

@@ -1,0 +1,1 @@
+"""Gymnasium environments with discrete observations and actions, as text. See README.md."""
