@@ -14,7 +14,7 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from harnesslab.errors import ConfigError, HarnessFileError, HarnesslabError, LeakFound, OrderError
+from harnesslab.errors import ConfigError, HarnessFileError, HarnesslabError, OrderError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -59,11 +59,13 @@ def intervention(line: str, body: str, names: dict[str, Any]) -> Proposal | Loss
         asked = _parser().parse_args(shlex.split(line))
     except ValueError as error:  # an open quotation mark
         raise CellError(f"{error} in '{line}'; write {USAGE}") from None
+    from harnesslab.trainer.scan import refuse_leaks
+
     try:
         trainer = _trainer(asked, names)
         proposal = _proposal(asked.path, body, asked.about, trainer)
         if asked.evaluate:
-            _scan(proposal, trainer)
+            refuse_leaks(trainer, proposal)
             return trainer.evaluate(proposal)
     except CellError:
         raise
@@ -131,20 +133,6 @@ def _proposal(path: str, body: str, about: str, trainer: Trainer) -> Proposal:
     load_harness(proposal.apply(trainer.lab.harness().files), trust=trainer.lab.trust)
     kept.remove(proposal.name)
     return kept.add(proposal)
-
-
-def _scan(proposal: Proposal, trainer: Trainer) -> None:
-    """Refuse what carries the literals of one search task, as ``trainer.propose()`` does."""
-    from harnesslab.trainer.leak import LeakScan
-
-    if not getattr(trainer.estimator, "scan", True):
-        return
-    run = trainer.measure("search")
-    leaks = LeakScan(trainer.lab.load_steps(episode) for episode in run).find(
-        proposal.changes, trainer.lab.harness().files
-    )
-    if leaks:
-        raise LeakFound(f"{leaks[0]}; with ManualEstimator(scan=False) it is measured all the same")
 
 
 def _in_cell(error: HarnessFileError, path: str) -> str:

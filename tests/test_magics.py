@@ -9,6 +9,7 @@ import pytest
 
 import harnesslab as hl
 from harnesslab.magics import CellError, intervention
+from harnesslab.rollout.records import Episode
 
 pytest.importorskip("IPython")
 
@@ -53,11 +54,11 @@ def test_evaluate_measures_at_once(trainer: Any) -> None:
 
 def test_evaluate_refuses_a_leak(trainer: Any) -> None:
     loose = hl.Trainer(lab=trainer.lab, llm=trainer.llm, estimator=hl.ManualEstimator(scan=False), settings={"gate": 2})
-    run = trainer.lab.run(trainer.measure().id)
-    run.episodes[0].instruction = "Bring the mug to Karenina."
-    trainer.measure = lambda split: run
+    told = Episode("search-0", "odd", "Bring the mug to Karenina.", steps=[])
+    run_id = trainer.lab.runs.begin_run(trainer.lab.repo.baseline(), {}, split="search")
+    trainer.lab.runs.add_episode(run_id, told.summary(), [])
     leak = GOOD.replace("Go right.", "Ask Karenina.")
-    with pytest.raises(CellError, match="Karenina"):
+    with pytest.raises(CellError, match="'Karenina', which only task search-0 knows"):
         intervention("contract/way.yaml --evaluate --trainer strict", leak, {"strict": trainer})
     assert isinstance(intervention("contract/way.yaml --evaluate --trainer loose", leak, {"loose": loose}), hl.Loss)
 

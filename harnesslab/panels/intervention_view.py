@@ -18,6 +18,7 @@ from harnesslab.rollout.progress import Bar
 from harnesslab.trainer.edit import edited
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.proposal import Proposal, Proposals
+from harnesslab.trainer.scan import refuse_leaks
 
 if TYPE_CHECKING:
     from harnesslab.trainer.trainer import Trainer
@@ -64,7 +65,8 @@ class InterventionsPanel(Panel):
     def edit(self, i: int, text: str, path: str | None = None) -> Proposal:
         """Put another text in the place of a proposal's file (the intervention's own unless ``path`` names another).
 
-        Raises HarnessFileError, with line and key, for a text that is no intervention; the proposal then stays as it was.
+        Raises HarnessFileError, with line and key, for a text that is no intervention, and LeakFound for one with the
+        literals of a single task; the proposal then stays as it was.
         """
         return self.exclusive(lambda: self.put_text(i, text, path))
 
@@ -94,9 +96,10 @@ class InterventionsPanel(Panel):
     def put_text(self, i: int, text: str, path: str | None = None) -> Proposal:
         """See :meth:`edit`."""
         row = self._row(i)
-        row.proposal = edited(row.proposal, text, path=path, trust=self.trainer.lab.trust)
-        row.loss = None
-        return row.proposal
+        made = edited(row.proposal, text, path=path, trust=self.trainer.lab.trust)
+        refuse_leaks(self.trainer, made)
+        row.proposal, row.loss = made, None
+        return made
 
     def start(self, i: int) -> Job[Loss]:
         """Start measuring on harnesslab's loop; the panel stays busy until :meth:`_ended`."""

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import harnesslab as hl
-from harnesslab.errors import ConfigError, HarnessFileError, OrderError
+from harnesslab.errors import ConfigError, HarnessFileError, LeakFound, OrderError
 from harnesslab.panels.intervention_view import InterventionsPanel
+from harnesslab.rollout.records import Episode
 from tests.panels.conftest import EVIL, RIGHT
 
 ESCAPED = "&lt;img src=x onerror=alert(1)&gt;"
@@ -159,6 +160,17 @@ def test_an_edit_is_checked_and_takes_the_proposals_place(panel: InterventionsPa
     again = hl.panels.interventions(proposals)
     assert again.standing(1).word == "open"
     assert again.standing(1).sentence == "Another version of it was rejected."
+
+
+def test_an_edit_that_carries_one_tasks_words_is_refused(panel: InterventionsPanel, proposals: Any) -> None:
+    lab = panel.trainer.lab
+    told = Episode("search-0", "odd", "Bring the mug to Karenina.")
+    run_id = lab.runs.begin_run(lab.repo.baseline(), {}, split="search")
+    lab.runs.add_episode(run_id, told.summary(), [])
+    panel.trainer.estimator.scan = True
+    with pytest.raises(LeakFound, match="Karenina"):
+        panel.edit(0, RIGHT.replace("Go right.", "Ask Karenina."))
+    assert panel.rows[0].proposal == proposals[0]
 
 
 def test_the_editor_tells_at_once_what_is_wrong_and_goes_back(panel: InterventionsPanel, proposals: Any) -> None:
