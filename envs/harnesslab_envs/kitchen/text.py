@@ -61,13 +61,13 @@ def contents(scene: Scene, place: str, things: Sequence[str], *, can_take: bool)
     return f"You see the {listed}.{wish}"
 
 
-def taken(scene: Scene, thing: str) -> str:
-    """After a take: the thing, its state, and what to know next."""
+def taken(scene: Scene, thing: str, *, ready: bool) -> str:
+    """After a take: the thing, its state, and what to know next. ``ready``: it is as it was asked for."""
+    if ready:
+        return f"You have the {thing}. {seat(scene)}"
     if scene.family == "clean":
         return f"You have the {thing}. It is dirty."
-    if scene.family == "heat":
-        return f"You have the {thing}. It is cold. The {scene.heater} works."
-    return f"You have the {thing}. {seat(scene)}"
+    return f"You have the {thing}. It is cold. The {scene.heater} works."
 
 
 def offer(verb: str, thing: str, place: str = "") -> str:

@@ -21,8 +21,8 @@ class World:
         self.place = ""
         self.held = ""
         self.opened: set[str] = set()
-        self.clean = False
-        self.hot = False
+        self.clean: set[str] = set()
+        self.hot: set[str] = set()
         self.served_at = ""
         self.served = ""
         self.reached: set[str] = set()
@@ -38,8 +38,7 @@ class World:
     def solved(self) -> bool:
         """The right thing, in the right state, was served to the right guest."""
         scene = self.scene
-        ready = (self.clean or scene.family != "clean") and (self.hot or scene.family != "heat")
-        return self.served == scene.wanted and self.served_at == scene.target and ready
+        return self.served == scene.wanted and self.served_at == scene.target and self._ready(scene.wanted)
 
     @property
     def progress(self) -> float:
@@ -80,6 +79,11 @@ class World:
             uses.append(f"heat {self.held}")
         return uses
 
+    def _ready(self, thing: str) -> bool:
+        """Whether the thing is in the state that was asked for."""
+        family = self.scene.family
+        return thing in self.clean if family == "clean" else thing in self.hot if family == "heat" else True
+
     def _closed(self, place: str) -> bool:
         return place in self.scene.stores and place in CLOSED_STORES and place not in self.opened
 
@@ -111,22 +115,21 @@ class World:
     def _take(self, rest: str) -> str:
         self.held = rest
         del self._where[rest]
-        return text.taken(self.scene, rest)
+        return text.taken(self.scene, rest, ready=self._ready(rest))
 
     def _clean(self, rest: str) -> str:
-        self.clean = True
+        self.clean.add(rest)
         return f"The {rest} is clean. {text.seat(self.scene)}"
 
     def _heat(self, rest: str) -> str:
         if self.place != self.scene.heater:
             return f"The {self.place} is broken. The {rest} stays cold."
-        self.hot = True
+        self.hot.add(rest)
         return f"The {rest} is hot. {text.seat(self.scene)}"
 
     def _put(self, rest: str) -> str:
         if self.place in self.scene.stores:
             self._where[self.held], self.held = self.place, ""
-            self.clean = self.hot = False
             return self._look()
         self.served, self.served_at, self.held = self.held, self.place, ""
         return text.SERVED if self.solved else text.WRONG
@@ -135,12 +138,14 @@ class World:
         """What is on the way to the goal, and whether it holds now."""
         scene = self.scene
         right = self.held == scene.wanted
-        goals = {"found": self.place == scene.source and not self._closed(self.place), "taken": right or self.served == scene.wanted}
+        goals = {
+            "found": self.place == scene.source and not self._closed(self.place),
+            "taken": right or self.served == scene.wanted,
+        }
         if scene.family == "letter":
             goals["read"] = LETTER in self.opened
         if scene.family in ("clean", "heat"):
-            goals["ready"] = self.clean if scene.family == "clean" else self.hot
-            goals["ready"] = goals["ready"] and goals["taken"]
+            goals["ready"] = self._ready(scene.wanted)
         goals["brought"] = right and self.place == scene.target
         goals["served"] = self.solved
         return goals
