@@ -6,12 +6,13 @@ Records are written by the trusted loop only. They hold what an intervention mus
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from harnesslab.rollout.env import Action, Split
-from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, run_html, run_text
+from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, episode_text, run_html, run_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +105,12 @@ class Episode:
     def key(self) -> tuple[str, int]:
         """What pairs an episode with that of another run: task and repeat."""
         return (self.task_id, self.repeat)
+
+    def __str__(self) -> str:
+        return episode_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(episode_text(self))}</pre>"
 
     def summary(self) -> dict[str, Any]:
         """The row that the store keeps beside the trace."""

@@ -53,6 +53,20 @@ def run_html(run: Run) -> str:
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
 
+def episode_text(episode: Episode) -> str:
+    """An episode as a transcript: what was seen, what was answered, what came of it."""
+    lines = [f"task: {_short(episode.instruction, 200)}"]
+    for step in episode.steps:
+        lines += [
+            f"{step.index + 1:>3}  sees    {_short(step.observation, 160)}",
+            f"     answers {_short(step.raw, 120)}" + ("" if step.executed else "   [not executed]"),
+        ]
+    outcome = "solved" if episode.solved else "failed" if episode.status == "finished" else "unscorable"
+    tokens = episode.prompt_tokens + episode.completion_tokens
+    lines.append(f"{outcome}: {episode.reason} ({episode.length} steps, {tokens} tokens, {episode.seconds:.1f} s)")
+    return "\n".join(lines)
+
+
 def _cells(episode: Episode) -> Sequence[str]:
     outcome = "solved" if episode.solved else "failed" if episode.status == "finished" else "unscorable"
     return (

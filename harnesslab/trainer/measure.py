@@ -81,6 +81,17 @@ class Measurer:
             seed=self.seed,
         )
 
+    def runner(self) -> Runner:
+        """A runner with this measurer's budget, workers and seed."""
+        return Runner(
+            self.world,
+            self.backbone,
+            budget=self.budget,
+            workers=self.workers,
+            seed=self.seed,
+            spend=self.spend,
+        )
+
     def open_run(self, commit: str, panel: Panel, purpose: str, *, fresh: bool = False) -> Run:
         """The stored run of this very measurement with what it holds already, or a new empty one."""
         identity = self.identity(panel)
@@ -135,16 +146,8 @@ class Measurer:
                 early = early or settled()
                 return early
 
-            runner = Runner(
-                self.world,
-                self.backbone,
-                budget=self.budget,
-                workers=self.workers,
-                seed=self.seed,
-                spend=self.spend,
-            )
             try:
-                await runner.run(jobs, sink)
+                await self.runner().run(jobs, sink)
             finally:
                 self.lab.runs.clear_progress(PROGRESS)
         order = {key: place for place, key in enumerate(panel.keys)}

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, OrderError
+from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.llm.meter import Meter, Price
 from harnesslab.llm.types import Backbone
@@ -15,7 +16,8 @@ from harnesslab.rollout.certify import Fork, certify
 from harnesslab.rollout.env import Split
 from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
-from harnesslab.rollout.records import Run
+from harnesslab.rollout.records import Episode, Run
+from harnesslab.rollout.runner import Job
 from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_lab, open_llm, read_config
 from harnesslab.trainer.criterion import Criterion, StrictPareto
 from harnesslab.trainer.decide import Decider
@@ -100,6 +102,26 @@ class Trainer:
     ) -> Run:
         """The ``await`` twin of :meth:`measure`."""
         return await self._await(*self._measure(split, commit, llm, fresh))
+
+    def watch(self, split: Split = "search", *, index: int = 0, llm: Backbone | None = None) -> Episode:
+        """Play one task of a split with the baseline and show the transcript. Nothing is stored.
+
+        The sealed split cannot be watched: it is opened as a whole, and that is recorded.
+        """
+        if split == "sealed":
+            raise OrderError("the sealed split is opened with trainer.open_sealed(); watch a search or gate task")
+        tasks = self.panel(split).tasks
+        if not 0 <= index < len(tasks):
+            raise ConfigError(f"index {index} is not among the {len(tasks)} tasks of the {split} panel")
+        found: list[Episode] = []
+
+        def sink(job: Job, episode: Episode) -> bool:
+            found.append(episode)
+            return False
+
+        pipeline = Pipeline(self.lab.harness())
+        run_sync(self.measurer(llm).runner().run([Job("baseline", pipeline, tasks[index])], sink))
+        return found[0]
 
     def diagnose(self, run: Run | None = None) -> Failures:
         """Why episodes failed: labelled, clustered, each with the earliest step that went wrong.
