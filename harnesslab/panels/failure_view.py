@@ -76,8 +76,11 @@ class FailuresPanel(Panel):
     # -- views ----------------------------------------------------------------------------------------
 
     def static(self) -> str:
-        """Causes, and for the largest of them the first failure at the step that went wrong."""
+        """Causes, the step that is shown, and for the largest causes the first failure at the step that went wrong."""
         parts = [self._clusters()]
+        if self.shown is not None:
+            failure, step = self.shown
+            parts.append(markup.section(f"Shown: {failure.episode.task_id}, step {step}", self._moment(failure, step)))
         for cluster in self.failures.clusters[:STATIC]:
             failure = cluster.failures[0]
             title = f"{cluster.label}, {cluster.cause}: {failure.episode.task_id}, step {failure.diagnosis.step}"
