@@ -83,6 +83,7 @@ class Child:
         self.launch = launch
         self._turn = threading.Lock()
         self._dead = False
+        self._owner = os.getpid()
         self._asked = 0
         self._awaited: int | None = None
         self._scratch = tempfile.mkdtemp(prefix="harnesslab-env-")
@@ -140,6 +141,9 @@ class Child:
 
     def kill(self) -> None:
         """Kill the process and all that it started. Safe to call twice, and from another thread than a call's."""
+        if self._owner != os.getpid():
+            # We are a fork of the one that started it, and only share its pipes.
+            return
         self._dead = True
         self._kill_group()
         # A call in another thread meets the closed socket and cleans up itself.

@@ -56,14 +56,13 @@ class Pool:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-        # After a fork the processes belong to the parent.
-        if self._owner == os.getpid():
-            for _, child in idle:
-                child.kill()
+        for _, child in idle:
+            child.kill()
 
     def _pop(self) -> Child | None:
         with self._lock:
             if self._owner != os.getpid():
+                # After a fork the processes belong to the one that started them.
                 self._owner, self._idle = os.getpid(), []
             if self._closed:
                 raise EnvironmentFault(f"the environment '{self.launch.name}' was closed")
