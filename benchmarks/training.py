@@ -37,7 +37,7 @@ PLANS = {
     "kitchen": Plan(
         "kitchen",
         "smollm2-135m",
-        {"search": 20, "gate": 20, "sealed": 40},
+        {"search": 15, "gate": 15, "sealed": 40},
         hl.NetSolve(metrics=("progress", "invalid", "steps")),
         epochs=16,
         llm={"max_tokens": 24, "cache_prompt": True},
@@ -54,8 +54,11 @@ PLANS = {
 }
 
 
-def train(name: str, lab_folder: Path, epochs: int | None) -> hl.Trainer:
-    """Train until the epochs are used up, or nothing is left to propose."""
+def train(name: str, lab_folder: Path, epochs: int | None, base_url: str | None) -> hl.Trainer:
+    """Train until the epochs are used up, or nothing is left to propose.
+
+    ``base_url``: an OpenAI-compatible server that serves the plan's model, in place of the embedded one.
+    """
     plan = PLANS[name]
     settings = dict(plan.settings)
     lab = hl.Lab.open(lab_folder, env=plan.env)
@@ -63,12 +66,16 @@ def train(name: str, lab_folder: Path, epochs: int | None) -> hl.Trainer:
         families = {task.family for task in lab.environment.tasks("search")}
         settings["families"] = tuple(sorted(family for family in families if family not in ("INSERT", "UPDATE")))
     recording = lab_folder.with_name(f"{lab_folder.name}.jsonl")
-    llm = hl.LLM.local(plan.model, cache=recording, **plan.llm)
+    llm: Any
+    if base_url:
+        llm = hl.LLM(plan.model, base_url, "none", max_tokens=plan.llm["max_tokens"], cache=recording)
+    else:
+        llm = hl.LLM.local(plan.model, cache=recording, **plan.llm)
     trainer = hl.Trainer(lab, llm, hl.MiningEstimator(), plan.criterion, settings=settings)
     try:
         losses = trainer.resume()  # an earlier call was stopped inside an epoch: go on there
     except OrderError:
-        losses = trainer.epochs(epochs if epochs is not None else plan.epochs)
+        losses = iter(()) if epochs == 0 else trainer.epochs(epochs or plan.epochs)
     for loss in losses:
         loss.backward()
         trainer.optimizer.step()
@@ -80,9 +87,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", choices=PLANS)
     parser.add_argument("--lab", type=Path, required=True)
-    parser.add_argument("--epochs", type=int, default=None)
+    parser.add_argument("--epochs", type=int, default=None, help="candidates at most; 0: only open the sealed split")
+    parser.add_argument("--base-url", default=None, help="an OpenAI-compatible server in place of the embedded model")
     options = parser.parse_args()
-    trainer = train(options.name, options.lab, options.epochs)
+    trainer = train(options.name, options.lab, options.epochs, options.base_url)
     print(trainer.lab.log(), flush=True)
     print(trainer.lab.rejected(), flush=True)
     table = trainer.open_sealed()

@@ -81,7 +81,7 @@ class Kitchen:
     """The environment: tasks, instances, oracle and baseline harness."""
 
     name = "kitchen"
-    version = "1"
+    version = "2"
     max_steps = 12
 
     def tasks(self, split: Split) -> Sequence[Task]:
