@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harnesslab.envtools.install import install, remove
+from harnesslab.envtools.installation import install, remove
 from harnesslab.envtools.listing import EnvStatus, list_environments
-from harnesslab.envtools.new import new
+from harnesslab.envtools.scaffold import new
 
 __all__ = ["EnvStatus", "install", "list_environments", "new", "remove"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 from harnesslab.errors import EnvironmentUnavailable
@@ -65,7 +65,7 @@ def _missing_here(folder: EnvFolder) -> list[str]:
     imports = folder.manifest.python.imports
     if folder.needs_packages() and not imports:
         return ["what it needs (its env.toml names no imports)"]
-    return [name for name in imports if importlib.util.find_spec(name) is None]
+    return [name for name in imports if find_spec(name) is None]
 
 
 def _load_here(folder: EnvFolder, options: dict[str, Any]) -> Environment:
