@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harnesslab.trainer.verdict import Verdict
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+PALE_BLUE, PALE_ORANGE, PALE_GREY = (0.72, 0.85, 0.94), (0.96, 0.80, 0.69), (0.93, 0.93, 0.93)
 HATCHES = ("", "//", "..", "xx")
 ROWS = 25
 """Rows of a bar plot or a matrix; the rest is counted in the title."""
@@ -102,7 +103,8 @@ def flip_matrix(verdict: Verdict) -> Figure:
     neither = verdict.tasks - len(before | after)
     cells = [[neither, len(after - before)], [len(before - after), len(before & after)]]
     figure, axes = _figure(5.2, 4)
-    axes.imshow([[0.0, 0.45], [0.75, 0.15]], cmap="cividis_r", vmin=0, vmax=2)
+    axes.grid(visible=False)
+    axes.imshow([[PALE_GREY, PALE_BLUE], [PALE_ORANGE, PALE_GREY]])
     words = [["failed in both", "gained"], ["lost", "solved in both"]]
     incidental = {flip.task for flip in verdict.flips if flip.incidental}
     chance = [["", _by_chance(after - before, incidental)], [_by_chance(before - after, incidental), ""]]

@@ -18,7 +18,7 @@ def verdict_html(verdict: Mapping[str, Any], *, title: str = "") -> str:
         by = f"{verdict.get('who', 'a person')}" + (", an override of the criterion" if verdict.get("override") else "")
     value = verdict.get("value")
     head = (
-        f"<p><b>{_text(title)}</b> {_text(verdict.get('decision'))}: {_text(verdict.get('why'))} "
+        f"<p>{f'<b>{_text(title)}</b> ' if title else ''}<b>{_text(verdict.get('decision'))}</b>: {_text(verdict.get('why'))} "
         f"(loss {'infinite' if value is None else f'{value:+.3g}'}, by {_text(by)})</p>"
     )
     if not verdict.get("tasks"):
@@ -46,7 +46,7 @@ def _flips(verdict: Mapping[str, Any]) -> str:
 
 def _metrics(verdict: Mapping[str, Any]) -> str:
     rows = "".join(
-        f"<tr><td>{_text(name)}</td><td>{pair[0]:.3g}</td><td>{pair[1]:.3g}</td></tr>"
+        f"<tr><td>{_text(name)}</td><td>{_number(float(pair[0]))}</td><td>{_number(float(pair[1]))}</td></tr>"
         for name, pair in (verdict.get("metrics") or {}).items()
     )
     head = "<tr><th scope='col'>mean of</th><th scope='col'>baseline</th><th scope='col'>candidate</th></tr>"
@@ -74,7 +74,10 @@ def _outcome(solved: bool) -> str:
 
 
 def _number(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else _text(value)
+    """A number in three digits, thousands in full; anything else as text."""
+    if not isinstance(value, float):
+        return _text(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _text(value: Any) -> str:

@@ -153,7 +153,7 @@ class InterventionsPanel(Panel):
         record = Record(self.trainer.lab)
         rows = [self._overview_row(i, record.of(row.proposal), chosen) for i, row in enumerate(self.rows)]
         head = ("", "state", "intervention", "what it does", "should flip", "measured")
-        listed = table(head, rows, caption=f"{len(rows)} proposals", now=chosen)
+        listed = table(head, rows, caption=_count(len(rows)), now=chosen)
         refused = "".join(f"<p>Refused {text(name)}: {text(reason, 300)}</p>" for name, reason in self.refused)
         return listed + refused
 
@@ -181,7 +181,7 @@ class InterventionsPanel(Panel):
         return page(self.overview(), *folded)
 
     def plain(self) -> str:
-        lines = [f"{len(self.rows)} proposals"]
+        lines = [_count(len(self.rows))]
         record = Record(self.trainer.lab)
         for i, row in enumerate(self.rows):
             measured = f"; {_measured(row.loss)}" if row.loss is not None else ""
@@ -235,3 +235,7 @@ def _measured(loss: Loss) -> str:
     verdict = loss.judged
     before, after = len(verdict.solved["baseline"]), len(verdict.solved["candidate"])
     return f"solved {before} → {after} of {verdict.tasks}, {verdict.decision}: {verdict.why}"
+
+
+def _count(proposals: int) -> str:
+    return f"{proposals} proposal" + ("" if proposals == 1 else "s")
