@@ -20,7 +20,9 @@ def wilson(solved: int, total: int, level: float = 0.95) -> tuple[float, float]:
     if total == 0:
         return (0.0, 1.0)
     low, high = proportion_confint(solved, total, alpha=1 - level, method="wilson")
-    return (float(low), float(high))
+    rate = solved / total
+    # Rounding must not put the estimate itself outside.
+    return (min(float(low), rate), max(float(high), rate))
 
 
 @dataclass(frozen=True, slots=True)
