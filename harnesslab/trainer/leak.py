@@ -19,8 +19,14 @@ from harnesslab.errors import LeakFound
 from harnesslab.rollout.records import Episode
 from harnesslab.rollout.taxonomy import clip
 
-PHRASE = 5
+PHRASE = 12
 """Words in a row that make a phrase of one task a leak, whatever the words are."""
+SHORT = 3
+"""Words in a row that make a phrase of one task a leak when one of the words is that task's own, too.
+
+A short phrase of words that several tasks share ("bring the guest a cup", where others ask for a clean cup) tells nothing of one task:
+worked examples are made of such phrases.
+"""
 HEAD = 4000
 """Characters of a text that are looked at."""
 
@@ -140,7 +146,7 @@ def _line(text: str) -> str:
 
 def _phrases(text: str) -> Iterator[tuple[str, ...]]:
     words = _words(text)
-    for size in (3, PHRASE):
+    for size in (SHORT, PHRASE):
         for start in range(len(words) - size + 1):
             yield tuple(words[start : start + size])
 
