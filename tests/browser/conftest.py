@@ -49,9 +49,9 @@ class LabServer:
     root: Path
     log: Path
 
-    def address(self, query: str = "") -> str:
-        """The address of the lab page, in a fresh workspace."""
-        return f"{self.url}lab?reset&token={TOKEN}" + (f"&{query}" if query else "")
+    def address(self, query: str = "reset") -> str:
+        """The address of the lab page; by default in a fresh workspace."""
+        return f"{self.url}lab?token={TOKEN}&{query}"
 
 
 @pytest.fixture(scope="session")
@@ -90,22 +90,41 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def context(browser: Any) -> Iterator[Any]:
-    """A browser without a past."""
+    """One browser profile for all tests; a page of JupyterLab takes long to load."""
     context = browser.new_context(viewport={"width": 1400, "height": 900}, locale="en-US", accept_downloads=True)
     context.set_default_timeout(PATIENCE_MS)
     yield context
     context.close()
 
 
-@pytest.fixture
-def page(context: Any, lab_server: LabServer) -> Any:
-    """JupyterLab, open and ready."""
+@pytest.fixture(scope="session")
+def shared_page(context: Any, lab_server: LabServer) -> Any:
+    """JupyterLab, open and ready; `page` cleans it up before each test."""
     return open_lab(context, lab_server)
 
 
-def open_lab(context: Any, server: LabServer, query: str = "") -> Any:
+@pytest.fixture
+def page(shared_page: Any) -> Any:
+    """JupyterLab with nothing open: no dialog, no tab, the light theme."""
+    page = shared_page
+    while page.locator(".jp-Dialog").count():
+        page.keyboard.press("Escape")
+        page.locator(".jp-Dialog").first.wait_for(state="detached")
+    page.evaluate(
+        """async () => {
+            const { commands, shell } = window.jupyterapp;
+            for (const widget of [...shell.widgets('main')]) {
+                widget.dispose();
+            }
+            await commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' });
+        }"""
+    )
+    return page
+
+
+def open_lab(context: Any, server: LabServer, query: str = "reset") -> Any:
     """A new page with JupyterLab in it; `query` goes into its address."""
     page = context.new_page()
     page.goto(server.address(query))
@@ -146,9 +165,7 @@ def _environment(home: Path) -> dict[str, str]:
         "JUPYTER_PATH": "data", "JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
         "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "IPYTHONDIR": "ipython",
     }  # fmt: skip
-    paths = os.pathsep.join(
-        [str(REPOSITORY), str(REPOSITORY / "envs"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    )
+    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "envs"), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, **{name: str(home / folder) for name, folder in places.items()}, "PYTHONPATH": paths}
 
 
@@ -182,4 +199,3 @@ def _wait_until_up(server: LabServer, process: subprocess.Popen[bytes]) -> None:
         except OSError:
             time.sleep(0.2)
     raise RuntimeError(f"JupyterLab did not start:\n{server.log.read_text(encoding='utf-8', errors='replace')[-4000:]}")
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -15,12 +16,13 @@ from typing import Any
 
 import labmaker
 import pytest
-from conftest import LabServer, open_lab, run_command, set_theme, wait_for_lab
+from conftest import PATIENCE_MS, LabServer, open_lab, run_command, set_theme, wait_for_lab
 
 pytestmark = pytest.mark.browser
 
 LIGHT, DARK, CONTRAST = "JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"
 SIDEBAR = "#harnesslab-sidebar"
+NUMBERS = itertools.count(1)
 ROW = ".jp-harnesslab-Row"
 VIEW = ".jp-harnesslab-View:not(.lm-mod-hidden *)"
 
@@ -31,6 +33,11 @@ class Kitchen:
 
     folder: Path
     ids: dict[str, str]
+
+    @property
+    def path(self) -> str:
+        """Its path below the Jupyter root."""
+        return f"{self.folder.parent.name}/{self.folder.name}"
 
     def ref(self, state: str, name: str) -> str:
         """The full name of a candidate's ref."""
@@ -56,24 +63,28 @@ def pattern(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
 
 @pytest.fixture
 def kitchen(lab_server: LabServer, pattern: tuple[Path, dict[str, str]]) -> Iterator[Kitchen]:
-    """The only lab below the Jupyter root."""
-    folder = lab_server.root / "labs" / "kitchen"
+    """The only lab below the Jupyter root, each time at another path."""
+    folder = lab_server.root / f"labs-{next(NUMBERS)}" / "kitchen"
     shutil.copytree(pattern[0], folder, symlinks=True)
     yield Kitchen(folder, pattern[1])
-    shutil.rmtree(lab_server.root / "labs")
+    shutil.rmtree(folder.parent)
 
 
 @pytest.fixture
 def sidebar(kitchen: Kitchen, page: Any) -> Any:
     """The sidebar, shown, with the list of rejected refs in it."""
-    return show(page)
+    return show(page, kitchen.path)
 
 
-def show(page: Any) -> Any:
-    """Show the sidebar and wait for its list."""
+def show(page: Any, path: str) -> Any:
+    """Show the sidebar with the lab at `path`, and wait for its list."""
     run_command(page, "harnesslab:show")
-    page.wait_for_selector(ROW)
-    return page.locator(SIDEBAR)
+    sidebar = page.locator(SIDEBAR)
+    sidebar.get_by_role("heading", name="Harness labs").wait_for()
+    run_command(page, "harnesslab:refresh")
+    sidebar.get_by_label("Lab", exact=True).select_option(path)
+    page.wait_for_selector(f"{ROW}[data-lab='{path}']")
+    return sidebar
 
 
 def open_row(page: Any, tab: str, name: str) -> Any:
@@ -111,7 +122,13 @@ def test_the_sidebar_tells_of_the_lab(sidebar: Any) -> None:
     for words in ("5 of 6 solved", "on gate", "smollm2-135m", "Pending (3)", "Rejected (2)", "Promoted (2)"):
         assert words in text
     history = sidebar.get_by_role("list", name=re.compile("History")).inner_text()
-    assert [line for line in history.splitlines() if "/" in line] == ["regulation/loop", "5/6", "action/snap", "3/6", "1/6"]
+    assert [line for line in history.splitlines() if "/" in line] == [
+        "regulation/loop",
+        "5/6",
+        "action/snap",
+        "3/6",
+        "1/6",
+    ]
     assert sidebar.get_by_role("img", name="Solved tasks from 1 to 5").count() == 1
     rows = sidebar.locator(ROW).all_inner_texts()
     assert [row.splitlines()[:3] for row in rows] == [
@@ -132,7 +149,7 @@ def test_the_list_is_filtered_sorted_and_walked_with_keys(page: Any, sidebar: An
     assert "regulation/stop" in options.first.inner_text()
     sidebar.get_by_label("Reason").fill("")
     sidebar.get_by_label("Order").select_option("Most lost first")
-    page.wait_for_function("() => document.querySelector('.jp-harnesslab-Row').innerText.includes('regulation/stop')")
+    page.wait_for_function("() => document.querySelector('.jp-harnesslab-Row')?.innerText.includes('regulation/stop')")
     sidebar.get_by_role("listbox").focus()
     page.keyboard.press("End")
     assert options.nth(1).get_attribute("aria-selected") == "true"
@@ -171,7 +188,9 @@ def test_a_view_shows_diff_evidence_verdict_and_trajectories(page: Any, sidebar:
     sides.nth(1).wait_for()
     assert "Say what you do next." in sides.nth(0).inner_text()
     assert "Think, then act." in sides.nth(1).inner_text()
-    colours = {sides.nth(0).locator(".cm-line").first.locator("span").first.evaluate("node => getComputedStyle(node).color")}
+    colours = {
+        sides.nth(0).locator(".cm-line").first.locator("span").first.evaluate("node => getComputedStyle(node).color")
+    }
     assert colours != {sides.nth(0).evaluate("node => getComputedStyle(node).color")}, "syntax is coloured"
     view = open_row(page, "Promoted", "regulation/loop")
     rows = view.locator("tr[data-flip=gain]")
@@ -213,7 +232,8 @@ def test_accept_and_undo(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
     note = kitchen.note(commit)
     assert (note["decided_by"], note["why"]) == ("person", "It helps")
     sidebar.get_by_text("Pending (2)").wait_for()
-    page.get_by_role("alert").get_by_role("button", name="Undo").click()
+    toast = page.get_by_role("alert").filter(has_text="Teach the recipe is the baseline now.")
+    toast.get_by_role("button", name="Undo").click()
     confirm(page, "Undo")
     view.get_by_text("Pending", exact=True).wait_for()
     assert kitchen.refs() == before
@@ -290,46 +310,46 @@ def test_copy_as_a_cell_export_and_open_the_folder(
     download.value.save_as(tmp_path / "harness.zip")
     with zipfile.ZipFile(tmp_path / "harness.zip") as archive:
         assert "regulation/stop.yaml" in archive.namelist()
-    notebook = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    path = lab_server.root / "labs" / "my.ipynb"
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = {"cells": [], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    path = lab_server.root / kitchen.folder.parent.name / "my.ipynb"
     path.write_text(json.dumps(notebook), encoding="utf-8")
-    run_command(page, "docmanager:open", {"path": "labs/my.ipynb"})
-    page.get_by_role("button", name="Select Kernel", exact=True).or_(page.locator(".jp-Notebook")).first.wait_for()
-    dismiss_kernel_dialog(page)
+    run_command(page, "docmanager:open", {"path": f"{kitchen.folder.parent.name}/my.ipynb"})
+    page.locator(".jp-Notebook").wait_for()
     page.get_by_role("tab", name="regulation/stop").click()
     view.get_by_role("button", name="Copy as cell").click()
     page.get_by_text("The cell was put into my.ipynb.").wait_for()
     page.get_by_role("tab", name="my.ipynb").click()
     page.locator(".jp-Notebook .cm-content", has_text="%%intervention regulation/stop.yaml").wait_for()
+    with page.expect_response(lambda answer: "my.ipynb" in answer.url and answer.request.method == "PUT"):
+        run_command(page, "docmanager:save")
+    assert "kind: stagnation" in path.read_text(encoding="utf-8")
     sidebar.get_by_role("button", name="Open the folder of the lab in the file browser").click()
     page.locator("#filebrowser .jp-DirListing-item", has_text="harness.toml").wait_for()
 
 
-def dismiss_kernel_dialog(page: Any) -> None:
-    """A notebook without a kernel asks for one; none is needed."""
-    dialog = page.get_by_role("dialog")
-    if dialog.count():
-        dialog.get_by_role("button", name="No Kernel").click()
-
-
-def test_any_two_refs_and_links_that_last(page: Any, sidebar: Any, kitchen: Kitchen, context: Any, lab_server: LabServer) -> None:
+def test_any_two_refs_and_links_that_last(kitchen: Kitchen, context: Any, lab_server: LabServer) -> None:
+    page = open_lab(context, lab_server)
+    show(page, kitchen.path)
     view = open_row(page, "Rejected", "contract/base")
     form = view.get_by_role("form", name="Compare two refs")
     form.get_by_label("Compare").first.fill(kitchen.ids["start"])
     form.get_by_label("with").fill(kitchen.ref("promoted", "second"))
-    form.get_by_role("button", name="Compare").click()
+    with page.expect_response(lambda answer: "/api/workspaces/" in answer.url and answer.request.method == "PUT"):
+        form.get_by_role("button", name="Compare").click()  # and wait until the layout has been saved
     compared = page.locator(".jp-harnesslab-View", has_text="beside harnesslab/promoted")
     compared.locator("[data-path='regulation/loop.yaml']").wait_for()
     link = compared.get_by_role("link", name="Link to this page").get_attribute("href")
     query = link.partition("?")[2]
-    page.wait_for_timeout(1500)  # JupyterLab saves its layout a second after the last change
     page.goto(page.url.replace("reset", "kept"))
     wait_for_lab(page)
     page.get_by_role("tab", name="contract/base").wait_for()
     page.locator("[data-path='regulation/loop.yaml']").first.wait_for(state="attached")
-    other = open_lab(context, lab_server, query)
-    other.locator("[data-path='regulation/loop.yaml']").wait_for()
-    assert "harnesslab-lab" not in other.url
+    page.goto(f"{lab_server.url}lab?{query}")
+    wait_for_lab(page)
+    page.locator("[data-path='regulation/loop.yaml']").first.wait_for()
+    page.wait_for_function("() => !location.search.includes('harnesslab')")
+    page.close()
 
 
 def test_it_follows_a_run_and_rests_while_hidden(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
@@ -339,12 +359,12 @@ def test_it_follows_a_run_and_rests_while_hidden(page: Any, sidebar: Any, kitche
     page.on("request", lambda request: asked.append(request.url) if "/harnesslab/" in request.url else None)
     store = RunStore.open(kitchen.folder)
     store.set_progress("measure", "gate", 3, 12, {"note": "candidate: 2 of 3 solved"})
-    sidebar.get_by_text("gate: 3 of 12 episodes").wait_for(timeout=3_000)
+    sidebar.get_by_text("gate: 3 of 12 episodes").wait_for(timeout=PATIENCE_MS)
     store.set_progress("measure", "gate", 4, 12, {"note": "candidate: 3 of 4 solved"})
-    sidebar.get_by_text("gate: 4 of 12 episodes").wait_for(timeout=3_000)
+    sidebar.get_by_text("gate: 4 of 12 episodes").wait_for(timeout=PATIENCE_MS)
     store.clear_progress("measure")
     store.close()
-    sidebar.get_by_role("progressbar").wait_for(state="detached", timeout=3_000)
+    sidebar.get_by_role("progressbar").wait_for(state="detached", timeout=PATIENCE_MS)
     assert all("/live" in url for url in asked), "progress alone loads no list again"
     run_command(page, "application:toggle-left-area")
     sidebar.wait_for(state="hidden")
@@ -359,7 +379,7 @@ def test_a_new_candidate_appears_by_itself(page: Any, sidebar: Any, kitchen: Kit
 
     repo = LabRepo.open(kitchen.folder)
     labmaker.propose(repo, "skill/new.yaml", "kind: procedure\ntext: new\n", "New")
-    sidebar.get_by_text("Pending (4)").wait_for(timeout=4_000)
+    sidebar.get_by_text("Pending (4)").wait_for()
     repo.close()
 
 
@@ -374,19 +394,21 @@ def test_a_lab_that_vanishes_is_told_and_can_come_back(page: Any, sidebar: Any, 
     alert.wait_for(state="detached")
 
 
-def test_an_empty_root_says_how_to_start(page: Any, lab_server: LabServer) -> None:
+def test_an_empty_root_says_how_to_start(context: Any, lab_server: LabServer) -> None:
+    page = open_lab(context, lab_server)
     run_command(page, "harnesslab:show")
     empty = page.locator(SIDEBAR)
     empty.get_by_role("heading", name="No lab here yet").wait_for()
     assert "hl.Lab.open(" in empty.inner_text()
     assert violations(page, SIDEBAR) == []
+    page.close()
 
 
 def test_a_foreign_repository_is_read_only(page: Any, lab_server: LabServer) -> None:
     folder = lab_server.root / "swe"
     labmaker.make_foreign(folder)
     try:
-        sidebar = show(page)
+        sidebar = show(page, "swe")
         assert "shown read-only" in sidebar.inner_text()
         view = open_row(page, "Rejected", "Try bad")
         view.locator(".cm-editor").nth(1).wait_for()
@@ -398,7 +420,7 @@ def test_a_foreign_repository_is_read_only(page: Any, lab_server: LabServer) -> 
 
 def test_commands_shortcut_menu_and_settings(page: Any, kitchen: Kitchen) -> None:
     page.keyboard.press("Alt+Shift+H")
-    page.locator(ROW).first.wait_for()
+    page.locator(SIDEBAR).get_by_role("heading", name="Harness labs").wait_for()
     page.get_by_role("menuitem", name="Harness").click()
     page.get_by_role("menuitem", name="Compare Two Refs…").wait_for()
     page.keyboard.press("Escape")
@@ -408,7 +430,7 @@ def test_commands_shortcut_menu_and_settings(page: Any, kitchen: Kitchen) -> Non
 
 def test_thousands_of_refs_make_few_elements(page: Any, kitchen: Kitchen) -> None:
     many_candidates(kitchen.folder, 5_000)
-    sidebar = show(page)
+    sidebar = show(page, kitchen.path)
     sidebar.get_by_text("Rejected (5002)").wait_for()
     options = sidebar.locator(ROW)
     assert options.count() < 60

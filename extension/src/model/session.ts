@@ -5,7 +5,7 @@ import type { Client, Labs, Live, Overview } from '../api';
 import { DEFAULTS, ISettings } from './settings';
 
 /** The poll may take at most this share of the time, however slow the server is. */
-const DUTY = 0.05;
+const DUTY = 0.25;
 const SLOWEST_MS = 30_000;
 
 /**
