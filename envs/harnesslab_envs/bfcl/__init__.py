@@ -1,0 +1,1 @@
+"""The multi-turn tasks of the Berkeley Function Calling Leaderboard. See README.md."""
