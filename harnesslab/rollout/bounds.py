@@ -5,7 +5,7 @@ What the null agent solves is the floor, and what the oracle does not solve no h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harnesslab.errors import EnvironmentFault
@@ -42,6 +42,12 @@ def null_policy(observation: str, info: dict) -> Action:
     }
 
 
+def null_of(environment: Environment, task: Task) -> Policy:
+    """The environment's own null agent where it has one (``null(task)``), else the general one."""
+    own: Callable[[Task], Policy] | None = getattr(environment, "null", None)
+    return own(task) if callable(own) else null_policy
+
+
 def play_policy(environment: Environment, task: Task, policy: Policy, budget: int) -> Played:
     """Play one task with a policy, outside any harness. A policy that breaks counts as unsolved."""
     env = environment.make()
@@ -66,6 +72,6 @@ def play_policy(environment: Environment, task: Task, policy: Policy, budget: in
 
 def bounds(environment: Environment, tasks: Sequence[Task], budget: int) -> tuple[int, int]:
     """How many of the tasks the null agent and the oracle solve: (floor, ceiling)."""
-    floor = sum(play_policy(environment, task, null_policy, budget).solved for task in tasks)
+    floor = sum(play_policy(environment, task, null_of(environment, task), budget).solved for task in tasks)
     ceiling = sum(play_policy(environment, task, environment.oracle(task), budget).solved for task in tasks)
     return floor, ceiling

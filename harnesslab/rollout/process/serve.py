@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
-from harnesslab.rollout.bounds import null_policy
-from harnesslab.rollout.env import Environment, Policy, Task, TextEnv
+from harnesslab.rollout.bounds import null_of
+from harnesslab.rollout.env import Environment, Policy, TextEnv
 from harnesslab.rollout.options import check_options
 from harnesslab.rollout.process.bootstrap import add_package
 from harnesslab.rollout.process.frames import HEAD, FrameError, decode, encode, length
@@ -83,12 +83,8 @@ class Server:
 
     def policy(self, task: dict[str, Any], kind: str) -> int:
         """Make an oracle, or a null agent, and name it by a number."""
-        wanted: Task = unpack_task(task)
-        if kind == "oracle":
-            made = self.environment.oracle(wanted)
-        else:
-            own: Callable[[Task], Policy] | None = getattr(self.environment, "null", None)
-            made = own(wanted) if callable(own) else null_policy
+        wanted = unpack_task(task)
+        made = self.environment.oracle(wanted) if kind == "oracle" else null_of(self.environment, wanted)
         self._made += 1
         self._policies[self._made] = made
         while len(self._policies) > POLICIES:
