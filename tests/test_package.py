@@ -30,7 +30,18 @@ def test_import_is_quick_and_brings_no_heavy_package() -> None:
         seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     # CPU time, best of three: the wall clock of a shared machine says little.
     assert min(seconds) < 0.5
-    heavy = {"pandas", "numpy", "openai", "matplotlib", "ipywidgets", "scipy", "git", "sqlglot", "xllamacpp", "pydantic"}
+    heavy = {
+        "pandas",
+        "numpy",
+        "openai",
+        "matplotlib",
+        "ipywidgets",
+        "scipy",
+        "git",
+        "sqlglot",
+        "xllamacpp",
+        "pydantic",
+    }
     assert not heavy & set(json.loads(done.stdout.replace("'", '"')))
 
 

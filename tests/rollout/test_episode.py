@@ -20,7 +20,9 @@ BASE = {"harness.toml": b'name = "t"\nformat = 1\nprotocol = "text"\n[prompt]\ns
 TASK = Task("t-1", "search", "odd", seed=1, options={"length": 2})
 
 
-def run(replies: Any, *, files: dict[str, bytes] | None = None, fault: str = "", budget: int = 5, **options: Any) -> Episode:
+def run(
+    replies: Any, *, files: dict[str, bytes] | None = None, fault: str = "", budget: int = 5, **options: Any
+) -> Episode:
     script = replies if callable(replies) else list(replies)
     pipeline = Pipeline(load_harness({**BASE, **(files or {})}, trust=True))
     return asyncio.run(play(Corridor(fault), TASK, pipeline, hl.LLM.scripted(script), budget=budget, **options))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -79,7 +79,7 @@ def test_cancellation_closes_the_environments() -> None:
         started = asyncio.Event()
 
         class Slow:
-            identity = {"model": "slow"}
+            identity: ClassVar[dict[str, str]] = {"model": "slow"}
             constrains = False
 
             async def complete(self, request: Any, *, repeat: int = 0) -> Any:

@@ -87,7 +87,9 @@ def built(outcomes: list[tuple[bool, bool]]) -> list[Pair]:
 
 
 @given(marks, st.integers(0, 12), st.sampled_from(CRITERIA))
-def test_giving_up_early_never_changes_a_verdict(outcomes: list[tuple[bool, bool]], cut: int, criterion: Criterion) -> None:
+def test_giving_up_early_never_changes_a_verdict(
+    outcomes: list[tuple[bool, bool]], cut: int, criterion: Criterion
+) -> None:
     whole = built(outcomes)
     done, rest = whole[:cut], whole[cut:]
     if hopeless(criterion, done, [pair.before for pair in rest]):

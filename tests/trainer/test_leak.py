@@ -37,7 +37,11 @@ def test_a_literal_of_one_task_is_a_leak(text: str, literal: str, task: str) -> 
 
 @pytest.mark.parametrize(
     "text",
-    ["Bring the thing to its place.", "Open the fridge before you look.", "Reply with 'Action: <command>' and no more."],
+    [
+        "Bring the thing to its place.",
+        "Open the fridge before you look.",
+        "Reply with 'Action: <command>' and no more.",
+    ],
 )
 def test_what_tasks_share_is_no_leak(text: str) -> None:
     assert LeakScan(EPISODES).find(prompt(text)) == []

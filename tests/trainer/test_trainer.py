@@ -32,9 +32,7 @@ def trainer(lab: Any, *texts: str, llm: Any = None, **settings: Any) -> hl.Train
     estimator = hl.ManualEstimator(scan=False)
     for number, text in enumerate(texts):
         estimator.add_text(f"contract/hint{number}.yaml", text)
-    return hl.Trainer(
-        lab, llm or hl.LLM.scripted(obedient), estimator, settings={"progress": False, **settings}
-    )
+    return hl.Trainer(lab, llm or hl.LLM.scripted(obedient), estimator, settings={"progress": False, **settings})
 
 
 def test_the_two_line_loop_promotes_what_helps_and_keeps_what_does_not(open_lab: Callable[..., Any]) -> None:
@@ -256,7 +254,9 @@ def test_the_probe_reports_noise_and_the_least_effect(open_lab: Callable[..., An
     calm = trainer(open_lab("calm")).probe()
     assert (calm.tasks, calm.flips, calm.minimum) == (8, 0, 5)
     coin = iter(range(10_000))
-    wild = trainer(open_lab("wild"), llm=hl.LLM.scripted(lambda m: ("Action: left", "Action: right")[next(coin) // 17 % 2]))
+    wild = trainer(
+        open_lab("wild"), llm=hl.LLM.scripted(lambda m: ("Action: left", "Action: right")[next(coin) // 17 % 2])
+    )
     assert wild.probe().flips > 0
 
 
@@ -271,7 +271,9 @@ def test_transfer_is_a_matrix_over_models(open_lab: Callable[..., Any]) -> None:
 def test_a_configuration_file_does_the_same(open_lab: Callable[..., Any], tmp_path: Path) -> None:
     config = tmp_path / "config" / "train_harness.yaml"
     config.parent.mkdir()
-    config.write_text("format: 1\nlab: labs/t\nenv: tables\nsettings: {search: 4, gate: 3, progress: false}\n", encoding="utf-8")
+    config.write_text(
+        "format: 1\nlab: labs/t\nenv: tables\nsettings: {search: 4, gate: 3, progress: false}\n", encoding="utf-8"
+    )
     made = hl.Trainer(llm=hl.LLM.random(0), config_path=config)
     assert len(made.measure()) == 4 and made.lab.path == tmp_path / "labs" / "t"
     made.lab.close()
