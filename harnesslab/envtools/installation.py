@@ -16,7 +16,7 @@ from harnesslab.envtools.packages import Installer, installer
 from harnesslab.envtools.progress import Bar
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
 from harnesslab.rollout.process.child import Child
-from harnesslab.rollout.process.folder import EnvFolder, find_folder, folders
+from harnesslab.rollout.process.folder import EnvFolder, find_folder, folder_names
 from harnesslab.rollout.process.venv import Venv, venv_of
 
 LOCK_S = 1800.0
@@ -61,7 +61,7 @@ def named_folder(name: str) -> EnvFolder:
     """The folder of that name or path. Raises EnvironmentUnavailable with the names that there are."""
     folder = find_folder(name)
     if folder is None:
-        known = ", ".join(folders()) or "none"
+        known = ", ".join(folder_names()) or "none"
         raise EnvironmentUnavailable(f"There is no environment folder '{name}'. There are: {known}.")
     return folder
 

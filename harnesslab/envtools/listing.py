@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harnesslab.data import status
 from harnesslab.errors import HarnesslabError
 from harnesslab.rollout.env import SPLITS
-from harnesslab.rollout.process.folder import EnvFolder, folders
+from harnesslab.rollout.process.folder import EnvFolder, find_folder, folder_names
 from harnesslab.rollout.process.load import how, not_installed
 from harnesslab.rollout.registry import environments, load_environment
 
@@ -27,14 +27,24 @@ class EnvStatus:
 def list_environments(*, counts: bool = False) -> list[EnvStatus]:
     """All environments by name. Processes are started only for ``counts``."""
     rows = {name: _of_entry_point(name) for name in environments()}
-    for name, folder in folders().items():
-        rows.setdefault(name, _of_folder(folder, counts))
+    for name in folder_names():
+        if name not in rows:
+            rows[name] = _of_folder_named(name, counts)
     return [rows[name] for name in sorted(rows)]
 
 
 def _of_entry_point(name: str) -> EnvStatus:
     tasks, note = _counted(name)
     return EnvStatus(name, "", "" if note else "this process", tasks, note)
+
+
+def _of_folder_named(name: str, counts: bool) -> EnvStatus:
+    try:
+        folder = find_folder(name)
+    except HarnesslabError as error:
+        return EnvStatus(name, "", "", "", str(error))
+    assert folder is not None, "it was just listed"
+    return _of_folder(folder, counts)
 
 
 def _of_folder(folder: EnvFolder, counts: bool) -> EnvStatus:

@@ -14,7 +14,7 @@ from typing import Any
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.options import check_options
-from harnesslab.rollout.process.folder import find_folder, folders
+from harnesslab.rollout.process.folder import find_folder, folder_names
 from harnesslab.rollout.process.load import load_folder
 
 GROUP = "harnesslab.envs"
@@ -52,7 +52,7 @@ def load_environment(environment: str | Environment, *, process: bool | None = N
 def _entry_point(name: str) -> Any:
     known = environments()
     if name not in known:
-        raise EnvironmentUnavailable(_unknown(name, sorted({*known, *folders()})))
+        raise EnvironmentUnavailable(_unknown(name, sorted({*known, *folder_names()})))
     point = known[name]
     try:
         return point.load()

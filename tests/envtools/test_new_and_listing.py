@@ -70,3 +70,12 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert broken.exit_code == 1 and "must be a bool" in broken.output
     listed = run(app, ["envs", "list"], env={"COLUMNS": "300"})
     assert listed.exit_code == 0 and "babyai" in listed.output and "24 / 24 / 24" in listed.output
+
+
+def test_one_broken_folder_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> EnvFolder:
+        raise ConfigError(f"{name}/env.toml, key 'titel': Extra inputs are not permitted")
+
+    monkeypatch.setattr("harnesslab.envtools.listing.find_folder", broken)
+    rows = {row.name: row for row in list_environments()}
+    assert "key 'titel'" in rows["babyai"].note and rows["tables"].runs == "this process"

@@ -6,6 +6,7 @@ packages of the two Pythons clash. It is run as a script, so it imports nothing 
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import os
 import signal

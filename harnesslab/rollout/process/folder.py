@@ -89,12 +89,10 @@ class EnvFolder:
         return "harnesslab_folder_" + re.sub(r"\W", "_", self.name)
 
 
-def folders() -> dict[str, EnvFolder]:
-    """The folders of the package ``harnesslab_envs``, by name."""
+def folder_names() -> list[str]:
+    """The names of the folders in the package ``harnesslab_envs``. Nothing in them is read."""
     home = _home()
-    if home is None:
-        return {}
-    return {file.parent.name: EnvFolder(file.parent) for file in sorted(home.glob(f"*/{MANIFEST}"))}
+    return sorted(file.parent.name for file in home.glob(f"*/{MANIFEST}")) if home is not None else []
 
 
 def find_folder(name: str) -> EnvFolder | None:

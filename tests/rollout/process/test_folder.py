@@ -11,7 +11,7 @@ import pytest
 
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 from harnesslab.rollout.process.environment import ProcessEnvironment
-from harnesslab.rollout.process.folder import EnvFolder, find_folder, folders
+from harnesslab.rollout.process.folder import EnvFolder, find_folder, folder_names
 from harnesslab.rollout.process.load import how, load_folder
 from harnesslab.rollout.process.venv import STAMP, envs_dir, venv_of
 from harnesslab.rollout.registry import load_environment
@@ -78,7 +78,7 @@ def test_paths_and_names(write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert find_folder("./small") is not None and find_folder("small") is None
     with pytest.raises(ConfigError, match=r"no environment in .*/nothing: it has no env.toml"):
         find_folder(str(tmp_path / "nothing"))
-    assert {"babyai", "gymtext"} <= set(folders())
+    assert {"babyai", "gymtext"} <= set(folder_names())
 
 
 def test_an_unknown_name_lists_folders_too() -> None:

@@ -1,0 +1,84 @@
+"""The guard: what an environment returns is checked and bounded, whatever it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harnesslab.errors import EnvironmentFault
+from harnesslab.rollout.guard import OBSERVATION_LIMIT, GuardedEnv
+
+
+class Odd:
+    """Returns what it is told to."""
+
+    def __init__(self, observation: Any = "Room", reward: Any = 0.0, public: Any = None, private: Any = None):
+        self.observation, self.reward = observation, reward
+        self.info = {"public": public or {}, "private": {"solved": False, **(private or {})}}
+
+    def reset(self, **_: Any) -> Any:
+        return self.observation, self.info
+
+    def step(self, action: Any) -> Any:
+        return self.observation, self.reward, False, False, self.info
+
+    def close(self) -> None: ...
+
+
+def reset(env: Odd) -> Any:
+    return asyncio.run(GuardedEnv(env).reset(seed=0, options={}))
+
+
+def step(env: Odd) -> Any:
+    return asyncio.run(GuardedEnv(env).step("left"))
+
+
+@pytest.mark.parametrize("call", [reset, step])
+@pytest.mark.parametrize(
+    "public, words",
+    [
+        ({"admissible": 5}, r"\['admissible'\] is a int"),
+        ({"admissible": "left"}, r"\['admissible'\] is a str"),
+        ({"tools": {"name": "x"}}, "no list of function schemas"),
+        ({"tools": ["x"]}, "no list of function schemas"),
+        ({"tools": [{"function": "x"}]}, "no list of function schemas"),
+        ({"tools": [{"function": {"name": 7}}]}, "no list of function schemas"),
+    ],
+)
+def test_public_parts_of_another_shape(call: Callable[[Odd], Any], public: dict[str, Any], words: str) -> None:
+    with pytest.raises(EnvironmentFault, match=words):
+        call(Odd(public=public))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 10**400, "much", None])
+def test_numbers_that_are_none(number: Any) -> None:
+    for env in (Odd(reward=number), Odd(private={"progress": number})):
+        with pytest.raises(EnvironmentFault, match="no number"):
+            step(env)
+
+
+def test_texts_are_bounded_and_can_be_written() -> None:
+    seen = reset(Odd("\ud800" + "é" * OBSERVATION_LIMIT, public={"instruction": "Go \udfff", "admissible": ["\ud800"]}))
+    assert seen.observation.startswith("?é") and seen.observation.endswith("[1 characters cut]")
+    assert (seen.instruction, seen.admissible) == ("Go ?", ("?",))
+
+
+def test_blocking_environments_are_called_at_once() -> None:
+    import threading
+
+    together = threading.Barrier(20, timeout=20)
+
+    class Slow(Odd):
+        threaded = True
+
+        def step(self, action: Any) -> Any:
+            together.wait()
+            return super().step(action)
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(GuardedEnv(Slow()).step("left") for _ in range(20)))
+
+    assert len(asyncio.run(all_of_them())) == 20
