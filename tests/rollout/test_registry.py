@@ -48,6 +48,7 @@ def points(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     made = tuple(EntryPoint(name, value, registry.GROUP) for name, value in found.items())
     monkeypatch.setattr(registry, "entry_points", lambda group: made if group == registry.GROUP else ())
+    monkeypatch.setattr(registry, "folder_names", lambda: [])
 
 
 def test_the_installed_ones_are_found() -> None:
@@ -92,6 +93,7 @@ def test_what_is_not_there_is_one_clear_sentence(name: str, words: str) -> None:
 
 def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "entry_points", lambda group: ())
+    monkeypatch.setattr(registry, "folder_names", lambda: [])
     with pytest.raises(EnvironmentUnavailable, match="Installed are: none"):
         load_environment("kitchen")
 
