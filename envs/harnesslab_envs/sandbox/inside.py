@@ -1,0 +1,283 @@
+"""What runs first inside the machine: starts commands, watches over them, and answers over a socket (its stdin).
+
+Standard library only; run by path with ``python -I -S``. It ends when the socket closes, and the machine with it.
+A command can kill it, which ends the machine; it cannot be traced, and it runs no code of the agent's.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+from typing import Any
+
+HEAD = struct.Struct(">I")
+TICK_S = 0.02
+"""Between two looks at a running command."""
+WATCH_S = 0.1
+"""Between two counts of processes and memory."""
+FLOOD = 8 << 20
+"""Bytes of output after which a command is stopped."""
+PR_SET_DUMPABLE = 4
+
+# The state that outlives a command is its folder and its exported variables; they come back through this file.
+STATE_FD = 250
+WRAPPER = (
+    f'trap \'__code=$?; {{ printf "%s\\0" "$PWD"; /usr/bin/env -0; }} >&{STATE_FD} 2>/dev/null; exit $__code\' EXIT; '
+    'eval "$1"'
+)
+HELD = 64
+"""Pipes of background processes that are kept open at once."""
+
+
+class Supervisor:
+    """The state between commands, and the limits."""
+
+    def __init__(self, limits: dict[str, Any], cwd: str, environ: dict[str, str]):
+        self.limits, self.cwd, self.environ = limits, cwd, environ
+        self._start_cwd, self._start_environ = cwd, dict(environ)
+        self._held: list[int] = []
+
+    def run(self, script: str, seconds: float, output: int, keep_state: bool) -> dict[str, Any]:
+        """Run a bash script to its end, or until it breaks a limit.
+
+        Without ``keep_state`` it neither sees nor changes where other commands have gone and what they exported.
+        """
+        state = os.memfd_create("state")
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        try:
+            process = self._start(script, state, write, keep_state)
+        except OSError as error:
+            os.close(read)
+            os.close(state)
+            return {"output": f"bash: {error.strerror}\n", "code": 126, "stopped": ""}
+        finally:
+            os.close(write)
+        collected = Output(output)
+        stopped = self._wait(process, read, collected, time.monotonic() + seconds)
+        collected.drain(read)
+        # A background process may still write there; a closed pipe would kill it.
+        self._held.append(read)
+        if len(self._held) > HELD:
+            os.close(self._held.pop(0))
+        if keep_state and not stopped:
+            self._remember(state)
+        os.close(state)
+        return {"output": collected.text(), "code": process.returncode, "stopped": stopped}
+
+    def put(self, files: list[tuple[str, str, int]]) -> None:
+        """Write files: (path, base64 of the content, mode)."""
+        for path, content, mode in files:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as stream:
+                stream.write(base64.b64decode(content))
+            os.chmod(path, mode)
+            # One time for all: a listing is the same in each episode.
+            os.utime(path, (1_700_000_000, 1_700_000_000))
+
+    def state(self, cwd: str | None, environ: dict[str, str]) -> None:
+        """Change the folder and the variables of the commands to come."""
+        if cwd is not None:
+            os.makedirs(cwd, exist_ok=True)
+            self.cwd = self._start_cwd = cwd
+        self.environ.update(environ)
+        self._start_environ.update(environ)
+
+    def sweep(self) -> None:
+        """End all processes but this one."""
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        for fd in self._held:
+            os.close(fd)
+        self._held.clear()
+
+    def _start(self, script: str, state: int, write: int, keep_state: bool) -> subprocess.Popen[bytes]:
+        cwd, environ = (self.cwd, self.environ) if keep_state else (self._start_cwd, self._start_environ)
+        os.dup2(state, STATE_FD)
+        try:
+            return subprocess.Popen(
+                ["/bin/bash", "--noprofile", "--norc", "-c", WRAPPER, "bash", script],
+                stdin=subprocess.DEVNULL,
+                stdout=write,
+                stderr=write,
+                cwd=cwd if os.path.isdir(cwd) else "/",
+                env=environ,
+                pass_fds=(STATE_FD,),
+                start_new_session=True,
+            )
+        finally:
+            os.close(STATE_FD)
+
+    def _wait(self, process: subprocess.Popen[bytes], read: int, collected: Output, deadline: float) -> str:
+        """Wait for the end; what stopped it, if something did: time, output, processes or memory."""
+        watched = 0.0
+        while True:
+            ready, _, _ = select.select([read], [], [], TICK_S)
+            if ready and not collected.take(read):
+                time.sleep(TICK_S)  # its output is closed, it still runs
+            if process.poll() is not None:
+                return ""
+            now = time.monotonic()
+            reason = "time" if now > deadline else "output" if collected.size > FLOOD else ""
+            if not reason and now - watched > WATCH_S:
+                watched, reason = now, self._broken()
+            if reason:
+                if reason in ("time", "output"):
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    self.sweep_processes()
+                process.wait()
+                return reason
+
+    def sweep_processes(self) -> None:
+        """Kill everything, again and again while a fork bomb goes on."""
+        while usage()[0]:
+            try:
+                os.kill(-1, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            time.sleep(TICK_S)
+            with_zombies_gone()
+
+    def _broken(self) -> str:
+        processes, pages = usage()
+        if processes > self.limits["processes"]:
+            return "processes"
+        return "memory" if pages * resource.getpagesize() > self.limits["memory_mb"] << 20 else ""
+
+    def _remember(self, state: int) -> None:
+        parts = os.pread(state, 1 << 20, 0).split(b"\0")
+        if len(parts) < 3:
+            return
+        self.cwd = os.fsdecode(parts[0])
+        pairs = (os.fsdecode(part).partition("=") for part in parts[1:-1])
+        self.environ = {name: value for name, _, value in pairs if name not in ("_", "SHLVL", "PWD", "OLDPWD")}
+
+
+class Output:
+    """The first and the last bytes of an output, ``limit`` in all."""
+
+    def __init__(self, limit: int):
+        self.limit, self.size = limit, 0
+        self._head, self._tail = bytearray(), bytearray()
+
+    def take(self, fd: int) -> bool:
+        """Read what is there; false where the other side has closed."""
+        try:
+            part = os.read(fd, 1 << 16)
+        except BlockingIOError:
+            return True
+        self.size += len(part)
+        room = max(0, self.limit // 2 - len(self._head))
+        self._head += part[:room]
+        self._tail = (self._tail + part[room:])[-(self.limit // 2) :]
+        return bool(part)
+
+    def drain(self, fd: int) -> None:
+        """Read what is left in the pipe, and not what a background process goes on to write."""
+        end = self.size + (1 << 17)
+        before = -1
+        while before < self.size < end:
+            before = self.size
+            self.take(fd)
+
+    def text(self) -> str:
+        """The output; where something was left out, that is said."""
+        left_out = self.size - len(self._head) - len(self._tail)
+        middle = f"\n[... {left_out} bytes left out ...]\n".encode() if left_out else b""
+        return (bytes(self._head) + middle + bytes(self._tail)).decode("utf-8", "replace")
+
+
+def usage() -> tuple[int, int]:
+    """(processes, resident pages) of all but the first process and this one."""
+    processes = pages = 0
+    own = {"1", str(os.getpid())}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and name not in own:
+            try:
+                with open(f"/proc/{name}/statm", encoding="ascii") as stream:
+                    resident = int(stream.read().split()[1])
+            except (OSError, IndexError):
+                continue
+            processes += 1
+            pages += resident
+    return processes, pages
+
+
+def with_zombies_gone() -> None:
+    """Reap children that :mod:`subprocess` no longer waits for."""
+    try:
+        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        pass
+
+
+def main() -> None:
+    """Serve until the socket closes."""
+    channel = socket.socket(fileno=os.dup(0))
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    # Processes of the same user could read and change this one's memory else.
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    _send(channel, {"value": None})
+    start = _receive(channel)
+    if start is None:
+        return
+    limits = start["limits"]
+    for what, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_DATA, limits["memory_mb"] << 20),
+        (resource.RLIMIT_FSIZE, limits["disk_mb"] << 20),
+        (resource.RLIMIT_NPROC, limits["processes"] + 8),
+    ):
+        hard = resource.getrlimit(what)[1]
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(what, (bound, bound))
+    os.umask(0o022)
+    supervisor = Supervisor(limits, start["cwd"], start["environ"])
+    while (request := _receive(channel)) is not None:
+        what = request.pop("do")
+        try:
+            reply = {"value": getattr(supervisor, what)(**request)}
+        except OSError as error:
+            reply = {"error": f"{what}: {error.strerror} {error.filename or ''}"}
+        _send(channel, reply)
+
+
+def _send(channel: socket.socket, value: Any) -> None:
+    body = json.dumps(value).encode()
+    channel.sendall(HEAD.pack(len(body)) + body)
+
+
+def _receive(channel: socket.socket) -> dict[str, Any] | None:
+    with channel.makefile("rb", buffering=0) as stream:
+        head = _exactly(stream, HEAD.size)
+        body = _exactly(stream, HEAD.unpack(head)[0]) if head else b""
+    return json.loads(body) if body else None
+
+
+def _exactly(stream: Any, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = stream.read(size - len(parts))
+        if not part:
+            return b""
+        parts += part
+    return bytes(parts)
+
+
+if __name__ == "__main__":
+    main()
