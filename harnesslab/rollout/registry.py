@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import importlib
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.options import check_options
-from harnesslab.rollout.process.folder import find_folder, folder_names
+from harnesslab.rollout.process.folder import find_folder, folder_names, is_path
 from harnesslab.rollout.process.load import load_folder
 
 GROUP = "harnesslab.envs"
@@ -47,6 +48,11 @@ def load_environment(environment: str | Environment, *, process: bool | None = N
         raise EnvironmentUnavailable(f"The environment '{environment}' is not a callable that makes one.")
     check_options(environment, factory, options)
     return _checked(factory(**options), environment)
+
+
+def lasting_name(name: str) -> str:
+    """The name under which the same environment is found from any working folder: a folder's path is made whole."""
+    return str(Path(name).expanduser().resolve()) if is_path(name) else name
 
 
 def _entry_point(name: str) -> Any:

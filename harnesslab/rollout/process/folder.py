@@ -95,12 +95,17 @@ def folder_names() -> list[str]:
     return sorted(file.parent.name for file in home.glob(f"*/{MANIFEST}")) if home is not None else []
 
 
+def is_path(name: str) -> bool:
+    """Is this the path of a folder, and no name or import path?"""
+    return ":" not in name and ("/" in name or name.startswith(("~", ".")))
+
+
 def find_folder(name: str) -> EnvFolder | None:
     """The folder of that name, or at that path (anything that holds a slash, or ``~`` or ``.`` first).
 
     Raises ConfigError where a path holds no environment, or its env.toml is wrong.
     """
-    if "/" in name or name.startswith(("~", ".")):
+    if is_path(name):
         path = Path(name).expanduser()
         if not (path / MANIFEST).is_file():
             raise ConfigError(

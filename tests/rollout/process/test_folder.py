@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import harnesslab as hl
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 from harnesslab.rollout.process.environment import ProcessEnvironment
 from harnesslab.rollout.process.folder import EnvFolder, find_folder, folder_names
 from harnesslab.rollout.process.load import how, load_folder
 from harnesslab.rollout.process.venv import STAMP, envs_dir, venv_of
-from harnesslab.rollout.registry import load_environment
+from harnesslab.rollout.registry import lasting_name, load_environment
+from tests.worlds import STARTER
 
 ENV = """
 class World:
@@ -143,3 +146,14 @@ def test_a_private_python_comes_first_and_only_when_it_is_whole(write: Any) -> N
     assert venv_of(changed).others() == [venv.root]
     with pytest.raises(EnvironmentUnavailable, match="was installed for other requirements"):
         load_folder(changed, {})
+
+
+def test_a_lab_finds_its_folder_from_any_place(write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(STARTER, write().path / "starter")
+    monkeypatch.chdir(tmp_path)
+    hl.Lab.open("lab", env="./small").close()
+    monkeypatch.chdir("/")
+    lab = hl.Lab.open(tmp_path / "lab")
+    assert lab.environment.name == "small"
+    lab.close()
+    assert lasting_name("kitchen") == "kitchen" and lasting_name("a.b:c") == "a.b:c"
