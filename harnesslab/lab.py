@@ -17,7 +17,7 @@ from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
-from harnesslab.rollout.registry import load_environment
+from harnesslab.rollout.registry import lasting_name, load_environment
 from harnesslab.store import Candidate, HistoryEntry, LabRepo, RunStore
 
 SETTINGS = "lab.json"
@@ -55,7 +55,7 @@ class Lab:
             repo = LabRepo.create(folder, read_folder(environment.starter()))
         lab = cls(repo, RunStore.open(folder), environment, trust=trust)
         if isinstance(env, str):
-            _remember(folder, env)
+            _remember(folder, lasting_name(env))
         return lab
 
     @property
@@ -113,6 +113,7 @@ class Lab:
             identity=row["identity"],
             purpose=row["purpose"],
             backbone=row["backbone"],
+            served=tuple(row["meta"].get("served", ())),
         )
         for summary in self.runs.episodes(run.id):
             episode = Episode.from_summary(summary)
@@ -160,7 +161,7 @@ class Lab:
         self.repo.close()
 
     def __repr__(self) -> str:
-        return f"Lab({str(self.path)!r}, env={self.environment.name!r}, baseline={self.repo.baseline()[:10]})"
+        return f"Lab({_near(self.path)!r}, env={self.environment.name!r}, baseline={self.repo.baseline()[:10]})"
 
 
 def _log_row(entry: HistoryEntry) -> dict[str, Any]:
@@ -202,6 +203,14 @@ def _decider(verdict: Mapping[str, Any]) -> str:
 
 def _when(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _near(path: Path) -> str:
+    """The path as a reader of the notebook knows it: relative where it lies below the working folder."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
 
 
 def _move_aside(folder: Path) -> Path:

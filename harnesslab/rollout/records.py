@@ -158,6 +158,8 @@ class Run:
     episodes: list[Episode] = field(default_factory=list)
     purpose: str = "measure"
     backbone: str = ""
+    served: tuple[str, ...] = ()
+    """Models that the server said it answered with; more than one is a mix that no comparison should rest on."""
 
     def __iter__(self) -> Iterator[Episode]:
         return iter(self.episodes)

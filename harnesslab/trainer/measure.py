@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harnesslab.errors import UnmeasurableRun
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.llm.types import Backbone, Completion
@@ -127,6 +128,11 @@ class Measurer:
             return whole and bool(left) and hopeless(criterion, pair_up(before, after), left)
 
         early = await self._play({"baseline": before, "candidate": after}, panel, bar, settled)
+        if before.served != after.served and before.served and after.served:
+            raise UnmeasurableRun(
+                f"the server answered as {', '.join(before.served)} for the baseline and as {', '.join(after.served)} "
+                "for the candidate: pin one model, and measure the baseline again with trainer.measure(fresh=True)"
+            )
         return before, after, early
 
     async def _play(self, runs: dict[str, Run], panel: Panel, bar: Bar, settled: Callable[[], bool]) -> bool:
@@ -154,7 +160,10 @@ class Measurer:
         for run in runs.values():
             run.episodes.sort(key=lambda episode: order[episode.key])
             complete = len(run.episodes) == len(panel)
-            self.lab.runs.finish_run(run.id, status="done" if complete else "stopped")
+            run.served = _served(run)
+            self.lab.runs.finish_run(
+                run.id, status="done" if complete else "stopped", meta={"served": list(run.served)}
+            )
         return early
 
     def _jobs(self, runs: dict[str, Run], panel: Panel) -> list[Job]:
@@ -168,6 +177,12 @@ class Measurer:
             for side in runs
             if (task.id, repeat) not in have[side]
         ]
+
+
+def _served(run: Run) -> tuple[str, ...]:
+    """The models that answered, of this call's episodes and of those that were stored before."""
+    fresh = {reply["model"] for episode in run for step in episode.steps for reply in step.replies}
+    return tuple(sorted({*run.served, *fresh} - {""}))
 
 
 def choose_panel(

@@ -7,12 +7,20 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import harnesslab as hl
-from harnesslab.errors import BackboneError, BaselineMoved, ConfigError, HarnessFileError, OrderError
+from harnesslab.errors import (
+    BackboneError,
+    BaselineMoved,
+    ConfigError,
+    HarnessFileError,
+    OrderError,
+    UnmeasurableRun,
+)
+from harnesslab.llm import Completion
 from harnesslab.rollout.bounds import null_policy
 from harnesslab.trainer.verdict import Verdict
 from tests.conftest import always
@@ -288,3 +296,22 @@ def test_a_configuration_file_does_the_same(open_lab: Callable[..., Any], tmp_pa
 
 def test_the_null_policy_is_no_solution(open_lab: Callable[..., Any]) -> None:
     assert null_policy("Room 0.", {"public": {}}) == ""
+
+
+def test_a_server_that_changes_its_model_is_not_compared(open_lab: Callable[..., Any]) -> None:
+    """The same identity, but another model behind the same name: routing between providers moves scores."""
+
+    class Routed:
+        constrains = False
+        identity: ClassVar[dict[str, str]] = {"model": "alias"}
+        serving = "model-a"
+
+        async def complete(self, request: Any, *, repeat: int = 0) -> Completion:
+            return Completion("Action: left", model=self.serving)
+
+    llm = Routed()
+    made = trainer(open_lab(), RIGHT, llm=llm)
+    assert made.measure("gate").served == ("model-a",)
+    llm.serving = "model-b"
+    with pytest.raises(UnmeasurableRun, match="model-a for the baseline and as model-b"):
+        made.evaluate(made.propose(made.diagnose())[0])
