@@ -1,93 +1,37 @@
 """A real JupyterLab and a real browser, for the tests of the sidebar and of the notebooks.
 
 `lab_server` starts JupyterLab once a session in a folder of its own, with the extension of this checkout (not an
-installed copy). `page` is a fresh browser page with JupyterLab open. Where Chromium, playwright or JupyterLab are
+installed copy). `page` is a clean page with JupyterLab open. Where Chromium, playwright or JupyterLab are
 absent, the tests skip and say what is missing.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "tests" / "server"))  # labmaker
+sys.path.append(str(Path(__file__).resolve().parents[1] / "server"))  # labmaker
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-TOKEN = "for-tests-only"
-START_S = 90
-SETTINGS = {
-    # The news toast would cover what is tested.
-    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
-    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
-}
-PATIENCE_MS = 30_000
-"""How long the browser waits for something to appear; the machines of CI are slow."""
-
-
-@dataclass(frozen=True)
-class LabServer:
-    """A running JupyterLab."""
-
-    url: str
-    root: Path
-    log: Path
-
-    def address(self, query: str = "reset") -> str:
-        """The address of the lab page; by default in a fresh workspace."""
-        return f"{self.url}lab?token={TOKEN}&{query}"
+from labdriver import PATIENCE_MS, LabServer, open_lab, running_browser, running_lab
 
 
 @pytest.fixture(scope="session")
 def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """JupyterLab with this checkout's extension, in a root of its own."""
+    """JupyterLab in a root of its own."""
     pytest.importorskip("jupyterlab", reason="needs the 'lab' extra")
-    home, root = tmp_path_factory.mktemp("jupyter"), tmp_path_factory.mktemp("root")
-    _link_extension(home / "data" / "labextensions" / "harnesslab-labextension")
-    _write_settings(home / "settings")
-    port = _free_port()
-    server = LabServer(f"http://127.0.0.1:{port}/", root, home / "log.txt")
-    with server.log.open("wb") as log:
-        process = subprocess.Popen(_command(port, root), env=_environment(home), stdout=log, stderr=log, cwd=root)
-        try:
-            _wait_until_up(server, process)
-            yield server
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    with running_lab(tmp_path_factory.mktemp("jupyter"), tmp_path_factory.mktemp("root")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Chromium, without a window."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the 'test' extra")
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no Chromium on PATH (apt install chromium)")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, headless=True, args=FLAGS)
+    """Chromium, once for all tests."""
+    with running_browser() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session")
@@ -122,80 +66,3 @@ def page(shared_page: Any) -> Any:
         }"""
     )
     return page
-
-
-def open_lab(context: Any, server: LabServer, query: str = "reset") -> Any:
-    """A new page with JupyterLab in it; `query` goes into its address."""
-    page = context.new_page()
-    page.goto(server.address(query))
-    wait_for_lab(page)
-    return page
-
-
-def wait_for_lab(page: Any) -> None:
-    """Until JupyterLab has started and its layout is restored."""
-    page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=2 * PATIENCE_MS)
-    page.wait_for_function("window.jupyterapp !== undefined", timeout=2 * PATIENCE_MS)
-    page.evaluate("window.jupyterapp.restored.then(() => true)")
-
-
-def run_command(page: Any, command: str, args: dict[str, Any] | None = None) -> None:
-    """Run a command of JupyterLab, as its palette would."""
-    page.evaluate("([id, args]) => { void window.jupyterapp.commands.execute(id, args); }", [command, args or {}])
-
-
-def set_theme(page: Any, theme: str) -> None:
-    """Change the theme and wait until it is on: `JupyterLab Light`, `JupyterLab Dark`, ..."""
-    page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
-    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
-
-
-def _command(port: int, root: Path) -> list[str]:
-    return [
-        sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
-        "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}",
-        "--ServerApp.jpserver_extensions={'harnesslab.server': True}", "--LabApp.extension_manager=readonly",
-        "--expose-app-in-browser",
-    ]  # fmt: skip
-
-
-def _environment(home: Path) -> dict[str, str]:
-    # JUPYTER_PATH goes before everything installed, so that an older installed copy of the extension cannot shadow this one.
-    places = {
-        "JUPYTER_PATH": "data", "JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
-        "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "IPYTHONDIR": "ipython",
-    }  # fmt: skip
-    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "envs"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, **{name: str(home / folder) for name, folder in places.items()}, "PYTHONPATH": paths}
-
-
-def _link_extension(target: Path) -> None:
-    built = REPOSITORY / "harnesslab" / "labextension"
-    if not (built / "package.json").is_file():
-        pytest.skip("the extension is not built (run `jlpm build:prod` in extension/)")
-    target.parent.mkdir(parents=True)
-    target.symlink_to(built, target_is_directory=True)
-
-
-def _write_settings(folder: Path) -> None:
-    for name, values in SETTINGS.items():
-        path = folder / f"{name}.jupyterlab-settings"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(values), encoding="utf-8")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait_until_up(server: LabServer, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + START_S
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{server.url}api/status?token={TOKEN}", timeout=5):
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise RuntimeError(f"JupyterLab did not start:\n{server.log.read_text(encoding='utf-8', errors='replace')[-4000:]}")

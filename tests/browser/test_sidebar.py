@@ -16,7 +16,7 @@ from typing import Any
 
 import labmaker
 import pytest
-from conftest import PATIENCE_MS, LabServer, open_lab, run_command, set_theme, wait_for_lab
+from labdriver import PATIENCE_MS, LabServer, open_lab, run_command, set_theme, wait_for_lab
 
 pytestmark = pytest.mark.browser
 

@@ -2,6 +2,9 @@ import { Notification } from '@jupyterlab/apputils';
 import { INotebookTracker, NotebookActions } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+// Without a time to close, a notification goes to the list behind the bell and nobody sees it.
+const SHOWN = { autoClose: 5_000 } as const;
+
 /** Put a code cell below the active one; the clipboard takes it where no notebook is open. */
 export async function insertCell(
   notebooks: INotebookTracker | null,
@@ -11,11 +14,14 @@ export async function insertCell(
   const panel = notebooks?.currentWidget;
   if (!panel) {
     await navigator.clipboard.writeText(source);
-    Notification.info(trans.__('No notebook is open; the cell was copied to the clipboard.'));
+    Notification.info(
+      trans.__('No notebook is open; the cell was copied to the clipboard.'),
+      SHOWN
+    );
     return;
   }
   await panel.context.ready;
   NotebookActions.insertBelow(panel.content);
   panel.content.activeCell?.model.sharedModel.setSource(source);
-  Notification.info(trans.__('The cell was put into %1.', panel.title.label));
+  Notification.info(trans.__('The cell was put into %1.', panel.title.label), SHOWN);
 }
