@@ -47,14 +47,14 @@ def test_files_are_put_with_one_time(shared: Machine) -> None:
 def test_the_host_is_out_of_reach(own: Machine, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("kept", "utf-8")
-    before = sorted(os.listdir("/etc")), Path("/etc/hosts").read_text("utf-8"), os.listdir("/usr")
+    before = [sorted(Path(folder).iterdir()) for folder in ("/etc", "/usr", "/usr/local")]
     seen = own.run(
         f"cat {secret}; echo spoilt > {secret}; rm -rf /etc /usr/share/doc /usr/local /home /root; "
         "echo spoilt > /etc-gone; ls -A /home /root /tmp /var/log /run 2>/dev/null"
     )
     assert "kept" not in seen.output
     assert secret.read_text("utf-8") == "kept"
-    assert (sorted(os.listdir("/etc")), Path("/etc/hosts").read_text("utf-8"), os.listdir("/usr")) == before
+    assert [sorted(Path(folder).iterdir()) for folder in ("/etc", "/usr", "/usr/local")] == before
     assert not Path("/etc-gone").exists()
 
 

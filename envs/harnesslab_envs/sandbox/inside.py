@@ -7,6 +7,7 @@ A command can kill it, which ends the machine; it cannot be traced, and it runs 
 from __future__ import annotations
 
 import base64
+import contextlib
 import ctypes
 import json
 import os
@@ -17,6 +18,7 @@ import socket
 import struct
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 HEAD = struct.Struct(">I")
@@ -77,27 +79,25 @@ class Supervisor:
     def put(self, files: list[tuple[str, str, int]]) -> None:
         """Write files: (path, base64 of the content, mode)."""
         for path, content, mode in files:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as stream:
-                stream.write(base64.b64decode(content))
-            os.chmod(path, mode)
+            file = Path(path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(base64.b64decode(content))
+            file.chmod(mode)
             # One time for all: a listing is the same in each episode.
             os.utime(path, (1_700_000_000, 1_700_000_000))
 
     def state(self, cwd: str | None, environ: dict[str, str]) -> None:
         """Change the folder and the variables of the commands to come."""
         if cwd is not None:
-            os.makedirs(cwd, exist_ok=True)
+            Path(cwd).mkdir(parents=True, exist_ok=True)
             self.cwd = self._start_cwd = cwd
         self.environ.update(environ)
         self._start_environ.update(environ)
 
     def sweep(self) -> None:
         """End all processes but this one."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         for fd in self._held:
             os.close(fd)
         self._held.clear()
@@ -111,7 +111,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=write,
                 stderr=write,
-                cwd=cwd if os.path.isdir(cwd) else "/",
+                cwd=cwd if Path(cwd).is_dir() else "/",
                 env=environ,
                 pass_fds=(STATE_FD,),
                 start_new_session=True,
@@ -203,11 +203,10 @@ def usage() -> tuple[int, int]:
     """(processes, resident pages) of all but the first process and this one."""
     processes = pages = 0
     own = {"1", str(os.getpid())}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and name not in own:
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit() and place.name not in own:
             try:
-                with open(f"/proc/{name}/statm", encoding="ascii") as stream:
-                    resident = int(stream.read().split()[1])
+                resident = int((place / "statm").read_text("ascii").split()[1])
             except (OSError, IndexError):
                 continue
             processes += 1

@@ -149,12 +149,13 @@ class Machine:
             # In a file, as everyone inside sees bubblewrap's command line.
             arguments.write("\0".join(["--bind", f"{self._base}/root", "/", *_bwrap_arguments(modules)]).encode())
             arguments.seek(0)
-            setup = ["sh", str(_HERE / "setup.sh"), self._base, str(self.limits.disk_mb)]
             script = 'echo >&0; read -r go; exec "$@"'
             self._process = process = subprocess.Popen(
-                ["unshare", "--user", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
-                + setup
-                + ["--args", str(arguments.fileno()), python_inside(), "-I", "-S", f"{TOOLS}/inside.py"],
+                [
+                    *("unshare", "--user", "--mount", "--propagation", "private", "sh", "-c", script, "sh"),
+                    *("sh", str(_HERE / "setup.sh"), self._base, str(self.limits.disk_mb)),
+                    *("--args", str(arguments.fileno()), python_inside(), "-I", "-S", f"{TOOLS}/inside.py"),
+                ],
                 stdin=inner,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
@@ -213,7 +214,9 @@ def missing() -> str:
     """Why no machine can be made here, and what to do; empty where one can."""
     if sys.platform != "linux":
         return "The confined machine needs Linux (bubblewrap, namespaces, overlayfs)."
-    absent = [program for program in PROGRAMS if shutil.which(program, path=os.environ.get("PATH", "") + ":" + PATH) is None]
+    absent = [
+        program for program in PROGRAMS if shutil.which(program, path=os.environ.get("PATH", "") + ":" + PATH) is None
+    ]
     if "bwrap" in absent:
         return "bubblewrap is not installed. Get it with: apt-get install bubblewrap"
     return f"The confined machine needs {', '.join(absent)} (util-linux)." if absent else ""
@@ -234,16 +237,14 @@ def _map_users(pid: int) -> None:
 def _bwrap_arguments(modules: Sequence[str]) -> list[str]:
     words = ["--proc", "/proc", "--dev", "/dev", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--hostname", "machine", "--new-session", "--clearenv", "--chdir", "/"]
-    words += [word for path in READ_ONLY if os.path.exists(path) for word in ("--ro-bind", path, path)]
-    words += [word for path in HIDDEN if os.path.exists(path) for word in ("--ro-bind", "/dev/null", path)]
+    words += [word for path in READ_ONLY if Path(path).exists() for word in ("--ro-bind", path, path)]
+    words += [word for path in HIDDEN if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
     words += ["--cap-drop", "ALL", *(word for name in CAPABILITIES for word in ("--cap-add", f"CAP_{name}"))]
     words += ["--ro-bind", str(_HERE / "inside.py"), f"{TOOLS}/inside.py"]
     if not _python_is_inside():
         words += ["--ro-bind", sys.base_prefix, f"{TOOLS}/python", "--setenv", *_LIBRARIES]
         words += [
-            word
-            for name in ("python", "python3")
-            for word in ("--symlink", python_inside(), f"/run/harnesslab/{name}")
+            word for name in ("python", "python3") for word in ("--symlink", python_inside(), f"/run/harnesslab/{name}")
         ]
     for module in modules:
         place = _place(module)

@@ -1,0 +1,1 @@
+"""Tasks in the Terminal-Bench formats, on a confined machine without Docker."""

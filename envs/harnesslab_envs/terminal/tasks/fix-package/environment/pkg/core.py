@@ -1,0 +1,4 @@
+from .parts import {{PART}}
+
+
+{{CORE}}

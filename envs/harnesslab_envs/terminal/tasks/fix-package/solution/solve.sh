@@ -1,0 +1,12 @@
+#!/bin/bash
+cd /app
+cat > fix.py <<'END'
+import pathlib
+
+for name in ("core", "parts"):
+    file = pathlib.Path("{{PACKAGE}}", f"{name}.py")
+    file.write_text(file.read_text().replace("""{{WRONG}}""", """{{RIGHT}}"""))
+END
+python3 fix.py
+rm fix.py
+python3 -m pytest -q

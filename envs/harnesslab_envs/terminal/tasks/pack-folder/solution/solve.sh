@@ -1,0 +1,3 @@
+#!/bin/bash
+cd /app/data
+tar -czf ../{{ARCHIVE}}.tar.gz *.{{ENDING}}

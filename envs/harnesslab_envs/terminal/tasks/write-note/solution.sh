@@ -1,0 +1,5 @@
+#!/bin/bash
+cat > /app/{{FILE}} <<'END'
+{{FIRST}}
+{{SECOND}}
+END
