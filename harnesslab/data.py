@@ -59,6 +59,7 @@ class DataStatus:
 
 
 _AGENTBENCH = "https://raw.githubusercontent.com/THUDM/AgentBench"
+_TAU2 = "https://raw.githubusercontent.com/sierra-research/tau2-bench/a2c0247/data/tau2/domains"
 
 CATALOG: Mapping[str, DataSet] = {
     "dbbench": DataSet(
@@ -81,7 +82,27 @@ CATALOG: Mapping[str, DataSet] = {
                 "eb941c58a7a5651357b19e46aa05070f6cd5a7d83ce70cefd24aa3581e1e1130",
             ),
         ),
-    )
+    ),
+    "tau2": DataSet(
+        name="tau2",
+        title="tau2-bench: the corrected tasks of airline (50) and retail (114)",
+        source="https://github.com/sierra-research/tau2-bench",
+        licence="MIT",
+        files=(
+            DataFile(
+                "airline-tasks.json",
+                f"{_TAU2}/airline/tasks.json",
+                155_528,
+                "ccd8ba737b4cc371415af70151187788f728d6108d0916e73bb4317b40542052",
+            ),
+            DataFile(
+                "retail-tasks.json",
+                f"{_TAU2}/retail/tasks.json",
+                345_982,
+                "8e03ebce7901bd6218e7a7dc3105faa9324091a68058f7fe61c65262868812e8",
+            ),
+        ),
+    ),
 }
 
 

@@ -21,6 +21,8 @@ THREADS = 64
 """Environments in processes that can be waited for at once. asyncio's own threads are as few as the cores."""
 OBSERVATION_LIMIT = 20_000
 """Characters of an observation that are kept; the rest is cut with a mark."""
+INSTRUCTION_LIMIT = 60_000
+"""The same for an instruction, which is told once and may hold a policy of many pages."""
 
 # Threads are started as they are needed, and wait for work without cost.
 _THREADS = ThreadPoolExecutor(THREADS, thread_name_prefix="harnesslab-env")
@@ -64,7 +66,7 @@ class GuardedEnv:
         public = self._public("reset", info)
         self.seen = Seen(
             _text(observation),
-            _text(public.get("instruction", "")) or _text(observation),
+            _text(public.get("instruction", ""), INSTRUCTION_LIMIT) or _text(observation),
             _admissible(public),
             _tools(public),
         )
@@ -137,12 +139,12 @@ def _number(value: Any) -> float:
     return number
 
 
-def _text(observation: Any) -> str:
+def _text(observation: Any, limit: int = OBSERVATION_LIMIT) -> str:
     text = observation if isinstance(observation, str) else str(observation)
     # Lone surrogates cannot be written as UTF-8, neither to the store nor to a model.
     text = text if text.isascii() else text.encode("utf-8", "replace").decode()
-    if len(text) > OBSERVATION_LIMIT:
-        return text[:OBSERVATION_LIMIT] + f"\n[{len(text) - OBSERVATION_LIMIT} characters cut]"
+    if len(text) > limit:
+        return text[:limit] + f"\n[{len(text) - limit} characters cut]"
     return text
 
 
