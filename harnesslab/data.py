@@ -59,7 +59,7 @@ class DataStatus:
 
 
 _AGENTBENCH = "https://raw.githubusercontent.com/THUDM/AgentBench"
-_TAU2 = "https://raw.githubusercontent.com/sierra-research/tau2-bench/a2c0247/data/tau2/domains"
+_TAU2 = "https://raw.githubusercontent.com/sierra-research/tau2-bench/a2c024725189473d2d7cea3a5cfdbcc67478e41f/data/tau2/domains"
 
 CATALOG: Mapping[str, DataSet] = {
     "dbbench": DataSet(
