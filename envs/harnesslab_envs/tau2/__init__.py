@@ -1,0 +1,1 @@
+"""Customer service with policies and tools: tau2-bench. See README.md."""
