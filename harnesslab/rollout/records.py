@@ -67,7 +67,7 @@ class Step:
 STEP_FIELDS: tuple[str, ...] = tuple(Step.__dataclass_fields__)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Episode:
     """One attempt at one task.
 
@@ -106,7 +106,7 @@ class Episode:
         """What pairs an episode with that of another run: task and repeat."""
         return (self.task_id, self.repeat)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return episode_text(self)
 
     def _repr_html_(self) -> str:
