@@ -35,18 +35,19 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "harnesslab needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
 	@if command -v uv >/dev/null 2>&1; then uv venv --quiet --seed --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
 
+comma := ,
 define pip_install
-	@echo "installing $(1) into $(VENV) ..."
-	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python -e '$(1)'; \
-	else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '$(1)'; fi
+	@echo "installing [$(1)] into $(VENV) ..."
+	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python -e '.[$(1)]'; \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(1)]'; fi
 endef
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
-	$(call pip_install,.[lab,local])
+	$(call pip_install,lab$(comma)local)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
-	$(call pip_install,.[lab,local,dask,test])
+	$(call pip_install,lab$(comma)local$(comma)dask$(comma)test)
 	@touch $@ $(VENV)/.demo
 
 clean:
