@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -43,11 +44,16 @@ def limit_memory(megabytes: int) -> None:
 
 
 def die_with_parent(life: int) -> None:
-    """End the whole process group when the other end of the pipe ``life`` closes: the parent is gone."""
+    """End the whole process group when the other end of the pipe ``life`` closes: the parent is gone.
+
+    The folder that the parent made for us, in which we start, then goes as well.
+    """
+    scratch = Path.cwd()
 
     def wait() -> None:
         while os.read(life, 1):
             pass
+        shutil.rmtree(scratch, ignore_errors=True)
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=wait, name="harnesslab-life", daemon=True).start()

@@ -136,12 +136,13 @@ def test_processes_end_with_us(how: str) -> None:
     code = (
         "import json, os, signal; from harnesslab.rollout.registry import load_environment\n"
         f"world = load_environment({FAULTY!r}); env = world.make(); env.reset(seed=0, options={{}})\n"
-        "print(json.loads(env.step('facts')[0])['pid'], flush=True)\n"
+        "seen = json.loads(env.step('facts')[0]); print(seen['pid'], seen['cwd'], flush=True)\n"
         + ("os.kill(os.getpid(), signal.SIGKILL)" if how == "kill" else "")
     )
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=variables)
-    assert gone_soon(int(done.stdout)), done.stderr
+    pid, scratch = done.stdout.split()
+    assert gone_soon(int(pid)) and not Path(scratch).exists(), done.stderr
 
 
 def test_what_a_child_sees(faulty: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
