@@ -10,7 +10,9 @@ from typing import TypeVar
 from harnesslab.server.problems import Problem
 from harnesslab.store.git import time_limit
 
-DEADLINE_S = 20.0
+DEADLINE_S = 45.0
+"""Long enough to index tens of thousands of candidates the first time, on a slow machine."""
+
 THREADS = 3
 
 _T = TypeVar("_T")

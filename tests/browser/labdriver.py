@@ -129,7 +129,8 @@ def _environment(home: Path) -> dict[str, str]:
         "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "IPYTHONDIR": "ipython",
     }  # fmt: skip
     paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "envs"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, **{name: str(home / folder) for name, folder in places.items()}, "PYTHONPATH": paths}
+    places_env = {name: str(home / folder) for name, folder in places.items()}
+    return {**os.environ, **places_env, "PYTHONPATH": paths, "GIT_CONFIG_GLOBAL": os.devnull}
 
 
 def _link_extension(target: Path) -> None:

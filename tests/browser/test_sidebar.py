@@ -58,7 +58,9 @@ class Kitchen:
 def pattern(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """One lab, made once; tests get copies."""
     folder = tmp_path_factory.mktemp("pattern") / "kitchen"
-    return folder, labmaker.make_lab(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)  # commits carry the name of the product, not that of a user
+        return folder, labmaker.make_lab(folder)
 
 
 @pytest.fixture

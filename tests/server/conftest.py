@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -39,7 +40,9 @@ def jp_server_config() -> Any:
 def pattern(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """One lab, made once; tests get copies. Time stamps are old enough to be trusted at once."""
     folder = tmp_path_factory.mktemp("pattern") / "kitchen"
-    return folder, labmaker.make_lab(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)  # commits carry the name of the product, not that of a user
+        return folder, labmaker.make_lab(folder)
 
 
 @pytest.fixture
