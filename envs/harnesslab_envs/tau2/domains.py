@@ -84,7 +84,11 @@ def read_domain(name: str, data: str | Path | None = None) -> Domain:
 
 
 def _divide(name: str, published: Mapping[str, Sequence[str]]) -> dict[Split, tuple[Task, ...]]:
-    splits: dict[Split, list[str]] = {"search": [], "gate": [], "sealed": [f"{name}-{one}" for one in published["test"]]}
+    splits: dict[Split, list[str]] = {
+        "search": [],
+        "gate": [],
+        "sealed": [f"{name}-{one}" for one in published["test"]],
+    }
     families: dict[str, list[str]] = {}
     for task_id in sorted((f"{name}-{one}" for one in published["train"]), key=_shuffle_key):
         families.setdefault(_family(name, task_id), []).append(task_id)
