@@ -24,14 +24,15 @@ HOME_PACKAGE = "harnesslab_envs"
 
 
 class EnvFolder:
-    """One environment's folder. ``name`` is the folder's name; ``manifest`` is what its env.toml says."""
+    """One environment's folder. ``name`` is the folder's name, in ``harnesslab_envs`` with hyphens for underscores;
+    ``manifest`` is what its env.toml says."""
 
     def __init__(self, path: Path):
         """Raises ConfigError where there is no env.toml, or a wrong one."""
         from harnesslab.rollout.process.manifest import read_manifest
 
         self.path = path.resolve()
-        self.name = self.path.name
+        self.name = _name(self.path) if self.path.parent == _home() else self.path.name
         self.manifest: Manifest = read_manifest(self.path / MANIFEST)
 
     def requirements(self) -> list[str]:
@@ -59,7 +60,7 @@ class EnvFolder:
     def module(self) -> str:
         """The module that holds the factory, by its full name."""
         package = self.packages()[0][0]
-        inside = f"{package}.{self.name}" if package == HOME_PACKAGE else package
+        inside = f"{package}.{self.path.name}" if package == HOME_PACKAGE else package
         return f"{inside}.{self.manifest.factory.partition(':')[0]}"
 
     def attribute(self) -> str:
@@ -92,7 +93,7 @@ class EnvFolder:
 def folder_names() -> list[str]:
     """The names of the folders in the package ``harnesslab_envs``. Nothing in them is read."""
     home = _home()
-    return sorted(file.parent.name for file in home.glob(f"*/{MANIFEST}")) if home is not None else []
+    return sorted(_name(file.parent) for file in home.glob(f"*/{MANIFEST}")) if home is not None else []
 
 
 def is_path(name: str) -> bool:
@@ -113,7 +114,13 @@ def find_folder(name: str) -> EnvFolder | None:
             )
         return EnvFolder(path)
     home = _home()
-    return EnvFolder(home / name) if home is not None and (home / name / MANIFEST).is_file() else None
+    inside = home / name.replace("-", "_") if home is not None else None
+    return EnvFolder(inside) if inside is not None and (inside / MANIFEST).is_file() else None
+
+
+def _name(path: Path) -> str:
+    """What people type for a folder of the package, whose name is one of a Python module."""
+    return path.name.replace("_", "-")
 
 
 def _home() -> Path | None:

@@ -1,0 +1,131 @@
+"""Reads AgentBench's files: what is set up, what is asked, and how the answer is checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harnesslab.data import data_dir
+from harnesslab.errors import EnvironmentUnavailable
+
+TRAINING = "train_0317/training.json"
+SHARED_CHECKS = "7"
+"""The folder of scripts that the training tasks use."""
+HOW = (
+    "It is the folder data/os_interaction of https://github.com/THUDM/AgentBench (commit 578c5e9). Put it there, or name "
+    "it: load_environment('agentbench-os', data='/path/AgentBench/data/os_interaction')."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A program of a task: ``language`` is ``bash`` or ``python``."""
+
+    code: str
+    language: str = "bash"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One task. ``checks`` are run in turn, None standing for ``example``, the published solution; where there are
+    none, the answer must be ``match``."""
+
+    id: str
+    source: str
+    family: str
+    instruction: str
+    init: tuple[Script, ...]
+    start: str
+    checks: tuple[Script | None, ...]
+    example: Script | None
+    match: str | None
+
+
+def find_data(path: str = "") -> Path:
+    """The folder with the published files. Raises EnvironmentUnavailable, saying where it was looked for."""
+    folder = Path(path).expanduser() if path else data_dir() / "agentbench-os"
+    scripts = (folder / "scripts.json").is_file() or (folder / "scripts").is_dir()
+    if not (scripts and (folder / "data" / "dev.json").is_file()):
+        raise EnvironmentUnavailable(f"The data of 'agentbench-os' is not in {folder}. {HOW}")
+    return folder
+
+
+def read_records(folder: Path) -> tuple[tuple[Record, ...], str]:
+    """All tasks, and a hash of what was read. Raises EnvironmentUnavailable where a file is not what was published."""
+    scripts = _scripts(folder)
+    digest = hashlib.sha256(json.dumps(scripts, sort_keys=True).encode())
+    records: list[Record] = []
+    try:
+        for source, category, file in _files(folder):
+            text = file.read_text("utf-8")
+            digest.update(text.encode())
+            loaded = json.loads(text)
+            for number, item in enumerate(loaded if isinstance(loaded, list) else [loaded]):
+                name = f"{source}-{category}-{file.stem}-{number}"
+                records.append(_record(item, name, source, _Scripts(category, scripts)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EnvironmentUnavailable(f"{file} is not as published: {type(error).__name__}: {error}. {HOW}") from error
+    return tuple(records), digest.hexdigest()[:12]
+
+
+def _files(folder: Path) -> Iterator[tuple[str, str, Path]]:
+    """(source, category, file); the source is ``dev``, ``test`` or ``train``."""
+    yield "dev", "dev", folder / "data" / "dev.json"
+    for place in sorted((folder / "data").iterdir()):
+        if place.name.isdigit():
+            for file in sorted(place.glob("*.json")):
+                yield "test", place.name, file
+    if (folder / TRAINING).is_file():
+        yield "train", SHARED_CHECKS, folder / TRAINING
+
+
+def _scripts(folder: Path) -> dict[str, str]:
+    if (folder / "scripts.json").is_file():
+        loaded: dict[str, str] = json.loads((folder / "scripts.json").read_text("utf-8"))
+        return loaded
+    root = folder / "scripts"
+    files = [file for file in sorted(root.rglob("*")) if file.suffix in (".sh", ".py")]
+    return {file.relative_to(root).as_posix(): file.read_text("utf-8") for file in files}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scripts:
+    """Reads the several ways in which a task names its programs."""
+
+    category: str
+    files: Mapping[str, str]
+
+    def one(self, given: Any) -> Script:
+        """A text is bash; an object holds its code or the name of a file."""
+        if isinstance(given, str):
+            return Script(given)
+        code = given["code"] if "code" in given else self.files[f"{self.category}/{given['file']}"]
+        return Script(code, given.get("language", "bash"))
+
+    def several(self, given: Any) -> tuple[Script | None, ...]:
+        """None stays None."""
+        items = [] if given is None else given if isinstance(given, list) else [given]
+        return tuple(None if item is None else self.one(item) for item in items)
+
+
+def _record(item: Mapping[str, Any], name: str, source: str, scripts: _Scripts) -> Record:
+    evaluation, create = item["evaluation"], item.get("create")
+    # In two tasks "create" holds a copy of the checks by mistake; it sets nothing up.
+    init = scripts.several(create.get("init")) if isinstance(create, dict) else ()
+    example = evaluation.get("example", item.get("example"))
+    match = evaluation.get("match")
+    return Record(
+        id=name,
+        source=source,
+        family=source if source != "test" else f"test-{scripts.category}",
+        instruction=str(item["description"]),
+        init=tuple(script for script in init if script is not None),
+        start=str(item.get("start", "")),
+        checks=scripts.several(evaluation.get("check")),
+        example=None if example is None else scripts.one(example),
+        match=None if match is None else str(match),
+    )

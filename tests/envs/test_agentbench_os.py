@@ -1,0 +1,154 @@
+"""AgentBench OS: reading the published files, judging, and an episode on a confined machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harnesslab.errors import EnvironmentUnavailable
+from harnesslab.rollout.env import SPLITS
+from harnesslab_envs.agentbench_os.env import environment
+from harnesslab_envs.agentbench_os.records import read_records
+from harnesslab_envs.sandbox import missing
+
+confined = pytest.mark.skipif(bool(missing()), reason=missing())
+INTEGER = {"language": "python", "file": "check/integer-match.py"}
+
+
+def call(name: str, **arguments: str) -> dict[str, Any]:
+    return {"name": name, "arguments": arguments}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Tasks in the shapes that the published files have, with scripts as files."""
+    count = {
+        "description": "How many files are in /data?",
+        "create": {"local": "default", "init": {"code": "mkdir /data; touch /data/a '/data/b c'"}},
+        "evaluation": {"check": [None, INTEGER], "example": "ls -1 /data | wc -l"},
+    }
+    match = {
+        "description": "What is the word in /word?",
+        "create": {"init": ["echo plum > /word", {"file": "init/more.sh"}]},
+        "start": "sleep 300 &",
+        "evaluation": {"match": "plum", "example": {"code": "cat /word"}},
+    }
+    change = {
+        "description": "Make /done.",
+        "create": [None, INTEGER],
+        "evaluation": {"check": {"code": "[ -d /done ] && [ \"$1\" = '' ]"}, "example": {"file": "example/do.sh"}},
+    }
+    files = {
+        "data/dev.json": [count],
+        "data/1/new.json": [match, change],
+        "data/2/one.json": count,
+        "train_0317/training.json": [{**count, "description": f"Count them, {n}"} for n in range(130)],
+    }
+    script = "import sys\nsys.exit(int(sys.argv[1]) != int(sys.argv[2]))"
+    texts = {f"scripts/{place}/check/integer-match.py": script for place in ("dev", "1", "2", "7")}
+    texts |= {"scripts/1/init/more.sh": "echo more > /more", "scripts/1/example/do.sh": "mkdir /done"}
+    texts |= {name: json.dumps(value) for name, value in files.items()}
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+def test_all_published_shapes_are_read(folder: Path) -> None:
+    records = {record.id: record for record in read_records(folder)[0]}
+    match = records["test-1-new-0"]
+    assert [script.code for script in match.init] == ["echo plum > /word", "echo more > /more"]
+    assert (match.match, match.start, match.checks) == ("plum", "sleep 300 &", ())
+    change = records["test-1-new-1"]
+    assert change.init == () and change.example is not None and change.example.code == "mkdir /done"
+    assert records["test-2-one-0"].checks[0] is None
+    assert {record.source for record in records.values()} == {"dev", "test", "train"}
+
+
+def test_the_version_changes_with_the_data(folder: Path) -> None:
+    before = environment(str(folder)).version
+    (folder / "scripts/1/example/do.sh").write_text("mkdir -p /done", "utf-8")
+    assert environment(str(folder)).version != before
+
+
+@confined
+def test_published_splits_do_not_mix(folder: Path) -> None:
+    environ = environment(str(folder))
+    families = {split: {task.family for task in environ.tasks(split)} for split in SPLITS}
+    assert families == {"search": {"train"}, "gate": {"dev", "train"}, "sealed": {"test-1", "test-2"}}
+    ids = [task.id for split in SPLITS for task in environ.tasks(split)]
+    assert len(ids) == len(set(ids)) == 134
+
+
+def test_missing_and_broken_data_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESSLAB_DATA", str(folder / "none"))
+    with pytest.raises(EnvironmentUnavailable, match="THUDM/AgentBench"):
+        _ = environment().version
+    (folder / "data/2/one.json").write_text("{}", "utf-8")
+    with pytest.raises(EnvironmentUnavailable, match=r"one\.json is not as published"):
+        _ = environment(str(folder)).version
+
+
+@confined
+@pytest.mark.parametrize(
+    ("record", "actions", "solved"),
+    [
+        ("dev-dev-dev-0", [call("answer_action", answer=" 2 ")], True),
+        ("dev-dev-dev-0", [call("answer_action", answer="3")], False),
+        ("dev-dev-dev-0", [call("answer_action", answer="two")], False),
+        ("dev-dev-dev-0", [call("finish_action")], False),
+        ("test-1-new-0", [call("answer_action", answer="plum\n")], True),
+        ("test-1-new-0", [call("answer_action", answer="a plum")], False),
+        ("test-1-new-1", [call("bash_action", script="mkdir /done"), call("finish_action", thought="x")], True),
+        ("test-1-new-1", [call("finish_action", thought="x")], False),
+    ],
+)
+def test_answers_are_judged_as_published(
+    folder: Path, record: str, actions: list[dict[str, Any]], solved: bool
+) -> None:
+    env = environment(str(folder)).make()
+    _, info = env.reset(options={"record": record})
+    for action in actions:
+        _, reward, terminated, _, info = env.step(action)
+    assert (info["private"]["solved"], reward, terminated) == (solved, float(solved), True)
+
+
+@confined
+def test_an_episode_shows_what_agentbench_shows(folder: Path) -> None:
+    env = environment(str(folder)).make()
+    _, info = env.reset(options={"record": "test-1-new-0"})
+    assert info["public"]["instruction"] == "What is the word in /word?"
+    shown, *_ = env.step(call("bash_action", script="cd /tmp; cat /word /more; pgrep -c sleep"))
+    assert shown == "plum\nmore\n1"
+    assert env.step(call("bash_action", script="pwd"))[0] == "/tmp"
+    long, *_ = env.step(call("bash_action", script="seq 1 5000"))
+    assert len(long) <= 800 and long.endswith("[truncated because the output is too long]")
+    text, _, terminated, _, info = env.step(call("answer", answer="plum"))
+    assert info["public"]["invalid"] and not terminated and "There is no tool" in text
+    env.close()
+
+
+@confined
+def test_the_oracle_solves_each_kind(folder: Path) -> None:
+    environ = environment(str(folder))
+    for task in [*environ.tasks("sealed"), next(t for t in environ.tasks("gate") if t.family == "dev")]:
+        env, policy = environ.make(), environ.oracle(task)
+        observation, info = env.reset(options=task.options)
+        for _ in range(2):
+            observation, _, terminated, _, info = env.step(policy(observation, info))
+            if terminated:
+                break
+        assert info["private"]["solved"], task.id
+
+
+@confined
+def test_the_official_tasks_split_as_published() -> None:
+    data = Path(os.environ.get("HARNESSLAB_AGENTBENCH_OS") or "shared/data/agentbench/os_interaction")
+    if not data.is_dir():
+        pytest.skip("AgentBench's files are not here: HARNESSLAB_AGENTBENCH_OS names none")
+    environ = environment(str(data))
+    assert [len(environ.tasks(split)) for split in SPLITS] == [876, 150, 144]
