@@ -74,17 +74,23 @@ class Bar:
             f" ({self.note})" if self.note else ""
         )
 
-    def _draw_html(self) -> None:
-        from IPython.display import HTML, display
-
-        content = HTML(
-            data=f'<div><progress value="{self.done}" max="{max(1, self.total)}" aria-label="{html.escape(self.label)}">'
-            f"</progress> <span>{html.escape(self.text())}</span></div>"
+    def _repr_html_(self) -> str:
+        label = html.escape(self.label)
+        return (
+            f'<div><progress value="{self.done}" max="{max(1, self.total)}" aria-label="{label}"></progress> '
+            f"<span>{html.escape(self.text())}</span></div>"
         )
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _draw_html(self) -> None:
+        from IPython.display import display
+
         if self._handle is None:
-            self._handle = display(content, display_id=True)
+            self._handle = display(self, display_id=True)
         else:
-            self._handle.update(content)
+            self._handle.update(self)
 
     def _draw_terminal(self) -> None:
         if self._terminal is None:
