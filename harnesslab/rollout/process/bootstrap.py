@@ -43,7 +43,7 @@ def limit_memory(megabytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20))
 
 
-def die_with_parent(life: int) -> None:
+def die_with_parent(life: int) -> threading.Thread:
     """End the whole process group when the other end of the pipe ``life`` closes: the parent is gone.
 
     The folder that the parent made for us, in which we start, then goes as well.
@@ -56,7 +56,9 @@ def die_with_parent(life: int) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
         os.killpg(0, signal.SIGKILL)
 
-    threading.Thread(target=wait, name="harnesslab-life", daemon=True).start()
+    thread = threading.Thread(target=wait, name="harnesslab-life", daemon=True)
+    thread.start()
+    return thread
 
 
 def main() -> None:
@@ -66,11 +68,13 @@ def main() -> None:
         # Programs that the environment starts must not hold our pipes open.
         os.set_inheritable(fd, False)
     limit_memory(megabytes)
-    die_with_parent(life_fd)
+    life = die_with_parent(life_fd)
     add_package("harnesslab", Path(__file__).resolve().parents[2])
     from harnesslab.rollout.process.serve import serve
 
     serve(socket_fd)
+    # The socket is closed, so the parent is going. What we started must go, too, and our folder.
+    life.join()
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ LIES: dict[str, Any] = {
     "three values": lambda: ("Room", 0.0, False),
     "nan": lambda: ("Room", float("nan"), False, False, {"public": {}, "private": {"solved": False}}),
     "object": lambda: (object(), 0.0, False, False, {"public": {}, "private": {"solved": False}}),
-    "huge": lambda: ("x" * (20 << 20), 0.0, False, False, {"public": {}, "private": {"solved": False}}),
+    "huge": lambda: ("x" * (17 << 20), 0.0, False, False, {"public": {}, "private": {"solved": False}}),
     "no info": lambda: ("Room", 0.0, False, False, "info"),
     "big number": lambda: ("Room", 10**400, False, False, {"public": {}, "private": {"solved": False}}),
     "admissible": lambda: ("Room", 0.0, False, False, {"public": {"admissible": 5}, "private": {"solved": False}}),
