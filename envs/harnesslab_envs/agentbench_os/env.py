@@ -25,6 +25,12 @@ JUDGE_SECONDS = 90.0
 GATE_FROM_TRAIN = 124
 """Training tasks in ``gate``, beside the 26 of dev."""
 LIMITS = Limits(seconds=30, output=64_000, memory_mb=1_024, disk_mb=256, processes=128)
+LOGS = {
+    "/var/log/alternatives.log": b"update-alternatives 2024-01-02 10:00:00: run with --quiet\n" * 12,
+    "/var/log/dpkg.log": b"2024-01-02 10:00:01 status installed base-files:amd64\n" * 200,
+    "/var/log/apt/history.log": b"Start-Date: 2024-01-02  10:00:01\nCommandline: apt-get -y upgrade\n" * 3,
+}
+"""Published tasks count on some logs, which every image has."""
 GREETING = "You are root on a Linux system, in the folder /."
 
 
@@ -68,7 +74,9 @@ class SystemEnv:
             )
         self.close()
         self._record, self._solved = record, False
-        self._machine = Machine(LIMITS, cwd="/")
+        # Not guarded: published solutions search all of /proc, and a refusal there is in their output, or fails them.
+        self._machine = Machine(LIMITS, cwd="/", guarded=False)
+        self._machine.put(LOGS)
         try:
             # Published set-ups may fail in part (some want the network); AgentBench goes on, too.
             for script in record.init:

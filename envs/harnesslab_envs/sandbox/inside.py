@@ -1,7 +1,7 @@
 """What runs first inside the machine: starts commands, watches over them, and answers over a socket (its stdin).
 
 Standard library only; run by path with ``python -I -S``. It ends when the socket closes, and the machine with it.
-A command can kill it, which ends the machine; it cannot be traced, and it runs no code of the agent's.
+A command can kill it, which ends the machine; it cannot be traced (where it is guarded), and it runs no code of the agent's.
 """
 
 from __future__ import annotations
@@ -229,12 +229,13 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
-    # Processes of the same user could read and change this one's memory else.
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     _send(channel, {"value": None})
     start = _receive(channel)
     if start is None:
         return
+    if start["guarded"]:
+        # Processes of the same user could read and change this one's memory else.
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     limits = start["limits"]
     for what, value in (
         (resource.RLIMIT_CORE, 0),

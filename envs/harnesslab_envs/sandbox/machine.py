@@ -81,11 +81,14 @@ class MachineGone(Exception):
 class Machine:
     """A running machine. One call at a time; ``close`` it when done.
 
-    ``modules``: Python modules of this process that Python inside can import, too. Raises EnvironmentUnavailable
+    ``modules``: Python modules of this process that Python inside can import, too. ``guarded``: commands cannot trace
+    the supervisor; they then see a process of root whose folders in ``/proc`` they cannot read. Raises EnvironmentUnavailable
     where there is no bubblewrap, or the kernel does not let it work.
     """
 
-    def __init__(self, limits: Limits | None = None, *, modules: Sequence[str] = (), cwd: str = "/app"):
+    def __init__(
+        self, limits: Limits | None = None, *, modules: Sequence[str] = (), cwd: str = "/app", guarded: bool = True
+    ):
         if reason := missing():
             raise EnvironmentUnavailable(reason)
         self.limits = limits or Limits()
@@ -93,7 +96,7 @@ class Machine:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel, inner = socket.socketpair()
         try:
-            self._start(inner, list(modules), cwd)
+            self._start(inner, list(modules), cwd, guarded)
         except BaseException:
             self.close()
             raise
@@ -143,7 +146,7 @@ class Machine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _start(self, inner: socket.socket, modules: list[str], cwd: str) -> None:
+    def _start(self, inner: socket.socket, modules: list[str], cwd: str, guarded: bool) -> None:
         self._channel.settimeout(START_S)
         with tempfile.TemporaryFile() as log, tempfile.TemporaryFile() as arguments:
             # In a file, as everyone inside sees bubblewrap's command line.
@@ -169,7 +172,7 @@ class Machine:
                 _map_users(process.pid)
                 self._channel.sendall(b"\n")
                 self._receive()
-                self._send({"limits": asdict(self.limits), "cwd": cwd, "environ": _environ()})
+                self._send({"limits": asdict(self.limits), "cwd": cwd, "environ": _environ(), "guarded": guarded})
             except (OSError, MachineGone) as error:
                 log.seek(0)
                 said = log.read(1_000).decode("utf-8", "replace").strip()
