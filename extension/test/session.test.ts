@@ -59,6 +59,7 @@ describe('Session', () => {
   afterEach(() => {
     session.active = false;
     vi.useRealTimers();
+    vi.restoreAllMocks();
   });
 
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
@@ -107,6 +108,7 @@ describe('Session', () => {
   });
 
   it('backs off from a server that fails, and says so', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999); // the poll waits a random part of what it may
     session.active = true;
     await pass(3_000);
     client.problem = new Error('down');

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import io
+import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import labmaker
+import pytest
+
+from harnesslab.magics import _parser
+from harnesslab.store import LabRepo, RunStore
 
 LAB = "labs/kitchen"
 REF = "refs/harnesslab/{}/{}"
@@ -160,10 +165,32 @@ async def test_a_step_in_full(fetch: Any, lab: dict[str, str]) -> None:
 
 async def test_a_candidate_as_a_cell(fetch: Any, lab: dict[str, str]) -> None:
     _, answer = await fetch("cell", lab=LAB, ref=REF.format("rejected", lab["lost"]))
-    assert answer["source"].startswith("%%intervention regulation/stop.yaml\n")
-    assert "kind: stagnation" in answer["source"]
+    assert answer["source"] == (
+        "%%intervention regulation/stop.yaml --about 'Stop at the first repeat'\nkind: stagnation\nafter: 1\n"
+    )
     _, opens = await fetch("cell", lab=LAB, ref="HEAD", notebook="notebooks/deep/01.ipynb")
     assert "hl.Lab.open('../../labs/kitchen')" in opens["source"]
+
+
+@pytest.mark.parametrize(
+    ("about", "line"),
+    [
+        ("Don't stop", """skill/odd.yaml --about 'Don'"'"'t stop'"""),
+        ("{__import__('os').getcwd()}", "skill/odd.yaml"),
+        ("$HOME and\nmore", "skill/odd.yaml"),
+    ],
+)
+async def test_the_line_of_a_cell_holds_nothing_that_would_run(
+    fetch: Any, jp_root_dir: Path, lab: dict[str, str], about: str, line: str
+) -> None:
+    repo = LabRepo.open(jp_root_dir / LAB)
+    made = labmaker.propose(repo, "skill/odd.yaml", "kind: prompt\nparams: {text: Go.}\n", about)
+    repo.close()
+    _, answer = await fetch("cell", lab=LAB, ref=REF.format("candidates", made.id))
+    first, _, body = answer["source"].partition("\n")
+    assert (first, body) == (f"%%intervention {line}", "kind: prompt\nparams: {text: Go.}\n")
+    parsed = _parser().parse_args(shlex.split(line))
+    assert (parsed.path, parsed.about) == ("skill/odd.yaml", about if "--about" in line else "")
 
 
 async def test_a_harness_as_a_zip(fetch: Any, lab: dict[str, str]) -> None:
@@ -185,8 +212,6 @@ async def settled(fetch: Any) -> dict[str, Any]:
 
 
 async def test_live_follows_a_run(fetch: Any, lab: dict[str, str], jp_root_dir: Path) -> None:
-    from harnesslab.store import RunStore
-
     before = await settled(fetch)
     assert before["running"] is None
     store = RunStore.open(jp_root_dir / LAB)
@@ -205,8 +230,6 @@ async def test_live_follows_a_run(fetch: Any, lab: dict[str, str], jp_root_dir: 
 
 
 async def test_live_sees_every_change_of_refs(fetch: Any, lab: dict[str, str], jp_root_dir: Path) -> None:
-    from harnesslab.store import LabRepo
-
     repo = LabRepo.open(jp_root_dir / LAB)
     seen = {(await fetch("live", lab=LAB))[1]["version"]}
     changes = (
@@ -223,8 +246,6 @@ async def test_live_sees_every_change_of_refs(fetch: Any, lab: dict[str, str], j
 
 
 async def test_a_look_starts_no_record(fetch: Any, jp_root_dir: Path) -> None:
-    from harnesslab.store import LabRepo
-
     LabRepo.create(jp_root_dir / "fresh", labmaker.STARTER).close()
     for name in ("lab", "live", "history", "refs"):
         status, _ = await fetch(name, lab="fresh")

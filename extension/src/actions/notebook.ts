@@ -23,5 +23,9 @@ export async function insertCell(
   await panel.context.ready;
   NotebookActions.insertBelow(panel.content);
   panel.content.activeCell?.model.sharedModel.setSource(source);
-  Notification.info(trans.__('The cell was put into %1.', panel.title.label), SHOWN);
+  const into = trans.__('The cell was put into %1.', panel.title.label);
+  const needs = source.startsWith('%%')
+    ? trans.__('It needs %load_ext harnesslab and a trainer in the cells before it.')
+    : '';
+  Notification.info(`${into} ${needs}`.trim(), SHOWN);
 }

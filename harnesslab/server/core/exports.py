@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import posixpath
+import re
+import shlex
 import zipfile
 
 from harnesslab.server.core.labs import Lab
@@ -13,6 +15,11 @@ from harnesslab.store.diff import compare
 from harnesslab.store.objects import read_files
 
 MAX_ZIP_BYTES = 20_000_000
+MAGIC_PATH = re.compile(r"(contract|skill|action|regulation)/[\w.-]+\.(yaml|py)", re.ASCII)
+"""Paths that `%%intervention` takes; nothing in them means anything to a shell or to IPython."""
+MAGIC_ABOUT = re.compile(r"[^{}$\\]+")
+"""Words that may stand in the line of a magic. IPython would run what is in braces or behind a dollar as code."""
+
 ZIP_TIME = (2020, 1, 1, 0, 0, 0)
 """The time stamp of every entry: the same commit gives the same bytes."""
 
@@ -28,8 +35,9 @@ def cell(lab: Lab, ref: str, notebook: str = "") -> dict[str, str]:
         return {"source": f"import harnesslab as hl\n\nlab = hl.Lab.open({path!r})\nlab.log()"}
     files = compare(lab.git, candidate.parent, candidate.commit).files
     about = clip(" ".join(candidate.subject.split()), 200)
-    if len(files) == 1 and files[0].after is not None and files[0].path.endswith((".yaml", ".py")):
-        return {"source": f"%%intervention {files[0].path}\n{_comment(about, files[0].after)}"}
+    if len(files) == 1 and files[0].after is not None and MAGIC_PATH.fullmatch(files[0].path):
+        said = f" --about {shlex.quote(about)}" if MAGIC_ABOUT.fullmatch(about) else ""
+        return {"source": f"%%intervention {files[0].path}{said}\n{files[0].after}"}
     changes = ",\n".join(f"    {file.path!r}: {file.after!r}" for file in files)
     return {"source": f"# {about}\nestimator.add_files({{\n{changes},\n}}, about={about!r})"}
 
@@ -42,8 +50,3 @@ def archive(lab: Lab, ref: str) -> bytes:
         for path, data in sorted(read_files(lab.git, commit.id, MAX_ZIP_BYTES).items()):
             target.writestr(zipfile.ZipInfo(path, ZIP_TIME), data, zipfile.ZIP_DEFLATED)
     return out.getvalue()
-
-
-def _comment(about: str, text: str) -> str:
-    # The files of a harness often start with the same words as a comment; twice would be noise.
-    return text if text.lstrip().startswith("#") or not about else f"# {about}\n{text}"
