@@ -240,7 +240,7 @@ def _read_call(action: Any) -> tuple[str, str]:
     text = arguments.get(key) if isinstance(arguments, dict) else None
     if isinstance(text, int | float) and not isinstance(text, bool):
         text = str(text)
-    if not isinstance(text, str) or len(arguments) != 1:
+    if not isinstance(text, str) or not isinstance(arguments, dict) or len(arguments) != 1:
         return "invalid", f"{name} takes one argument, {key!r}. {_KNOWN}"
     if len(text) > MAX_SCRIPT:
         return "invalid", f"The argument is longer than {MAX_SCRIPT} characters."

@@ -66,7 +66,7 @@ class OfficeEnv:
         """A fresh world for the task; ``seed`` changes nothing, as nothing here is random."""
         name, task_id, injection_id = ((options or {}).get(key) for key in ("suite", "task", "injection"))
         try:
-            suite = suites()[name]
+            suite = suites()[str(name)]
             self._suite, self._task = suite, suite.user_tasks[task_id]
             self._injection = suite.injection_tasks[injection_id] if injection_id else None
         except (KeyError, TypeError):

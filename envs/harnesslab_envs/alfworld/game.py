@@ -19,7 +19,7 @@ from textworld.envs.pddl import PddlEnv
 from textworld.envs.pddl import logic as pddl_logic
 
 
-class Game(PddlEnv):  # type: ignore[misc]
+class Game(PddlEnv):
     """A loaded game; ``reset`` and ``step`` as in TextWorld.
 
     Never ask for ``policy_commands``: they are planned anew at each step.

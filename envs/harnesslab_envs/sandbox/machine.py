@@ -159,7 +159,7 @@ class Machine:
                     *("sh", str(_HERE / "setup.sh"), self._base, str(self.limits.disk_mb)),
                     *("--args", str(arguments.fileno()), python_inside(), "-I", "-S", f"{TOOLS}/inside.py"),
                 ],
-                stdin=inner,
+                stdin=inner.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 env={"PATH": os.environ.get("PATH", PATH) + ":" + PATH},

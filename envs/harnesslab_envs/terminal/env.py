@@ -195,7 +195,7 @@ def _read_call(action: Any) -> tuple[str, str]:
     if name not in ("bash", "finish"):
         return "invalid", f"There is no tool {name[:80]!r}. {_KNOWN}"
     command = arguments.get("command") if isinstance(arguments, dict) else None
-    if name == "finish" or not isinstance(command, str) or len(arguments) != 1:
+    if name == "finish" or not isinstance(arguments, dict) or not isinstance(command, str) or len(arguments) != 1:
         return "invalid", f"{name} was called with the wrong arguments. {_KNOWN}"
     if len(command) > MAX_COMMAND:
         return "invalid", f"The command is longer than {MAX_COMMAND} characters."
