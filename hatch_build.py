@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,11 @@ class NodeNeeded(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Stop where the prebuilt extension is absent and there is no node to build it."""
-        if not (Path(self.root) / BUILT).is_file() and shutil.which("node") is None:
+        if (Path(self.root) / BUILT).is_file():
+            # skip-if-exists holds for wheels only: without this, `pip install -e .` would build again where there is
+            # a node, and leave a changed checkout, and fail where there is none.
+            os.environ.setdefault("SKIP_JUPYTER_BUILDER", "1")
+        elif shutil.which("node") is None:
             raise SystemExit(
                 f"{BUILT.as_posix()} is missing, and building it needs Node.js 20.19 or newer, which was not found. "
                 "Install Node.js, or take the folder harnesslab/labextension from the repository (it is committed)."
