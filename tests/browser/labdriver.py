@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ FLAGS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 TOKEN = "for-tests-only"
-START_S = 90
+START_S = 240
+"""How long JupyterLab may take to start; the first start on a cold and busy machine reads some 10,000 files."""
 SETTINGS = {
     # The news toast would cover what is tested.
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -105,6 +106,15 @@ def wait_for_lab(page: Any) -> None:
 def run_command(page: Any, command: str, args: dict[str, Any] | None = None) -> None:
     """Run a command of JupyterLab, as its palette would."""
     page.evaluate("([id, args]) => { void window.jupyterapp.commands.execute(id, args); }", [command, args or {}])
+
+
+def save_notebook(path: Path, cells: Sequence[str]) -> None:
+    """Write a Python notebook of code cells; folders are made."""
+    nbformat = pytest.importorskip("nbformat", reason="needs the 'lab' extra")
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+    made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(made, path)
 
 
 def set_theme(page: Any, theme: str) -> None:

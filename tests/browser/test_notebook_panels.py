@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from labdriver import save_notebook
 
 from harnesslab.store import LabRepo
 
-pytest.importorskip("nbformat")
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 
 MODEL = Path(__file__).parent / "plain_model.py"
@@ -40,13 +40,8 @@ FOLDER, NOTEBOOK = "panels", "panels.ipynb"
 @pytest.fixture
 def folder(lab_server: Any) -> Path:
     """The notebook's folder among those that the server serves."""
-    import nbformat
-
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
-    made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     place = lab_server.root / FOLDER
-    place.mkdir()
-    nbformat.write(made, place / NOTEBOOK)
+    save_notebook(place / NOTEBOOK, CELLS)
     return place
 
 
@@ -114,6 +109,8 @@ def _check_git(folder: Path) -> None:
 
 def _check_static(page: Any) -> None:
     """After a restart the widgets are gone; the summary below them is still there, up to date, and says what to do."""
+    written = page.locator(".jp-Cell.jp-CodeCell").nth(2).locator("details td", has_text="accepted")
+    written.first.wait_for(state="attached")  # the kernel updates it after the widgets
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
     page.evaluate("window.jupyterapp.commands.execute('kernelmenu:shutdown')")
     page.evaluate("window.jupyterapp.commands.execute('application:close-all')")

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any
 
 import labmaker
 import pytest
-from labdriver import PATIENCE_MS, LabServer, open_lab, run_command, set_theme, wait_for_lab
+from labdriver import LabServer, open_lab, run_command, save_notebook, set_theme, wait_for_lab
 
 pytestmark = pytest.mark.browser
 
@@ -24,6 +25,9 @@ LIGHT, DARK, CONTRAST = "JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark 
 SIDEBAR = "#harnesslab-sidebar"
 NUMBERS = itertools.count(1)
 ROW = ".jp-harnesslab-Row"
+FOLLOWS_S = 3.0
+"""How soon the sidebar shows what a run has done."""
+TRIES = 5
 VIEW = ".jp-harnesslab-View:not(.lm-mod-hidden *)"
 
 
@@ -312,10 +316,8 @@ def test_copy_as_a_cell_export_and_open_the_folder(
     download.value.save_as(tmp_path / "harness.zip")
     with zipfile.ZipFile(tmp_path / "harness.zip") as archive:
         assert "regulation/stop.yaml" in archive.namelist()
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = {"cells": [], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     path = lab_server.root / kitchen.folder.parent.name / "my.ipynb"
-    path.write_text(json.dumps(notebook), encoding="utf-8")
+    save_notebook(path, [])
     run_command(page, "docmanager:open", {"path": f"{kitchen.folder.parent.name}/my.ipynb"})
     page.locator(".jp-Notebook").wait_for()
     page.get_by_role("tab", name="regulation/stop").click()
@@ -354,26 +356,42 @@ def test_any_two_refs_and_links_that_last(kitchen: Kitchen, context: Any, lab_se
     page.close()
 
 
-def test_it_follows_a_run_and_rests_while_hidden(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
+def test_it_follows_a_run_within_three_seconds(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
+    """From the write to the page, in the worst phase: right after the sidebar has asked. The best of a few tries counts."""
     from harnesslab.store import RunStore
 
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/harnesslab/" in request.url else None)
-    store = RunStore.open(kitchen.folder)
-    store.set_progress("measure", "gate", 3, 12, {"note": "candidate: 2 of 3 solved"})
-    sidebar.get_by_text("gate: 3 of 12 episodes").wait_for(timeout=PATIENCE_MS)
-    store.set_progress("measure", "gate", 4, 12, {"note": "candidate: 3 of 4 solved"})
-    sidebar.get_by_text("gate: 4 of 12 episodes").wait_for(timeout=PATIENCE_MS)
-    store.clear_progress("measure")
-    store.close()
-    sidebar.get_by_role("progressbar").wait_for(state="detached", timeout=PATIENCE_MS)
+    waits = []
+    with RunStore.open(kitchen.folder) as store:
+        for done in range(1, 1 + TRIES):
+            with page.expect_request_finished(lambda request: "/harnesslab/live" in request.url):
+                pass
+            written = time.monotonic()
+            store.set_progress("measure", "gate", done, 12, {"note": f"candidate: {done - 1} of {done} solved"})
+            sidebar.get_by_text(f"gate: {done} of 12 episodes").wait_for()
+            waits.append(time.monotonic() - written)
+            if waits[-1] < FOLLOWS_S:
+                break
+        assert min(waits) < FOLLOWS_S
+        store.clear_progress("measure")
+    sidebar.get_by_role("progressbar").wait_for(state="detached")
     assert all("/live" in url for url in asked), "progress alone loads no list again"
+
+
+def test_it_rests_while_hidden(page: Any, sidebar: Any) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/harnesslab/" in request.url else None)
+    with page.expect_request_finished(lambda request: "/harnesslab/live" in request.url):
+        pass
     run_command(page, "application:toggle-left-area")
     sidebar.wait_for(state="hidden")
-    page.wait_for_timeout(500)
     asked.clear()
-    page.wait_for_timeout(5_000)
-    assert asked == []
+    page.wait_for_timeout(1000 * 2 * FOLLOWS_S)  # that nothing happens can only be seen by waiting
+    assert len(asked) <= 1, "only a request that was on its way"
+    run_command(page, "harnesslab:show")
+    with page.expect_request_finished(lambda request: "/harnesslab/" in request.url):
+        pass
 
 
 def test_a_new_candidate_appears_by_itself(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
