@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from harnesslab.rollout.env import Action, Split
+from harnesslab.rollout.env import Action, Split, Task
 from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, episode_text, run_html, run_text
 
 if TYPE_CHECKING:
@@ -100,6 +100,21 @@ class Episode:
     """Number in the store; ``None`` until it is stored."""
     length: int = 0
     """Number of steps; also there when ``steps`` was not loaded."""
+
+    @classmethod
+    def unscorable(cls, task: Task, repeat: int, budget: int, reason: str) -> Episode:
+        """The record of an episode that never came about, since its environment broke."""
+        return cls(
+            task_id=task.id,
+            family=task.family,
+            instruction="",
+            repeat=repeat,
+            seed=task.seed,
+            budget=budget,
+            status="unscorable",
+            owner="environment",
+            reason=reason,
+        )
 
     @property
     def key(self) -> tuple[str, int]:

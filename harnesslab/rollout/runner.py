@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from harnesslab.errors import EnvironmentFault
@@ -13,6 +14,7 @@ from harnesslab.llm.types import Backbone
 from harnesslab.rollout.env import Environment, Task, TextEnv
 from harnesslab.rollout.episode import Spend, play
 from harnesslab.rollout.records import Episode
+from harnesslab.rollout.remote import RemoteJob, completions, submit
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,17 @@ class Runner:
         workers: int | None = None,
         seed: int = 0,
         spend: Spend | None = None,
+        executor: Executor | None = None,
     ):
         """``budget``: steps an episode, by default the environment's own. ``workers``: episodes at once,
-        by default what the backbone asks for (a local model wants 1)."""
+        by default what the backbone asks for (a local model wants 1). ``executor``: where to play them, by default here."""
         self.environment = environment
         self.backbone = backbone
         self.budget = environment.max_steps if budget is None else budget
         self.workers = max(1, workers if workers is not None else int(getattr(backbone, "concurrency", 1)))
         self.seed = seed
         self._spend = spend
+        self._executor = executor
 
     async def run(self, jobs: Iterable[Job], sink: Sink) -> None:
         """Play the jobs in order, ``workers`` at a time.
@@ -59,7 +63,8 @@ class Runner:
         """
         queue = iter(jobs)
         stop = asyncio.Event()
-        workers = [asyncio.create_task(self._work(queue, sink, stop)) for _ in range(self.workers)]
+        work = self._work if self._executor is None else self._send
+        workers = [asyncio.create_task(work(queue, sink, stop)) for _ in range(self.workers)]
         try:
             done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             for worker in done:
@@ -78,7 +83,7 @@ class Runner:
                 try:
                     env = env or self.environment.make()
                 except EnvironmentFault as fault:
-                    episode = _unscorable(job, self.budget, str(fault))
+                    episode = Episode.unscorable(job.task, job.repeat, self.budget, str(fault))
                 else:
                     episode = await self._play(env, job)
                     if episode.status == "unscorable":
@@ -93,6 +98,30 @@ class Runner:
             if env is not None:
                 _close(env)
 
+    async def _send(self, queue: Iterator[Job], sink: Sink, stop: asyncio.Event) -> None:
+        """The same, each episode on a worker of the executor."""
+        assert self._executor is not None
+        for job in queue:
+            if stop.is_set():
+                return
+            harness = job.pipeline.harness
+            remote = RemoteJob(
+                self.environment,
+                self.backbone,
+                harness.files,
+                # What was loaded here was trusted here.
+                True,
+                job.task,
+                job.repeat,
+                self.budget,
+                self.seed,
+            )
+            episode = await submit(self._executor, remote)
+            if sink(job, episode):
+                stop.set()
+            for completion in completions(episode) if self._spend is not None else ():
+                self._spend(completion)
+
     async def _play(self, env: TextEnv, job: Job) -> Episode:
         return await play(
             env,
@@ -104,20 +133,6 @@ class Runner:
             seed=self.seed,
             spend=self._spend,
         )
-
-
-def _unscorable(job: Job, budget: int, reason: str) -> Episode:
-    return Episode(
-        task_id=job.task.id,
-        family=job.task.family,
-        instruction="",
-        repeat=job.repeat,
-        seed=job.task.seed,
-        budget=budget,
-        status="unscorable",
-        owner="environment",
-        reason=reason,
-    )
 
 
 def _close(env: TextEnv) -> None:

@@ -7,6 +7,7 @@ not played a second time; what was unscorable is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,7 @@ class Measurer:
     workers: int | None = None
     seed: int = 0
     spend: Callable[[Completion], None] | None = None
+    executor: Executor | None = None
     environment: Environment | None = None
     """Another environment than the lab's own, for transfer."""
 
@@ -91,6 +93,7 @@ class Measurer:
             workers=self.workers,
             seed=self.seed,
             spend=self.spend,
+            executor=self.executor,
         )
 
     def open_run(self, commit: str, panel: Panel, purpose: str, *, fresh: bool = False) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,9 +60,12 @@ class Trainer:
         *,
         config_path: str | Path | None = None,
         settings: Settings | dict[str, Any] | None = None,
+        executor: Executor | None = None,
     ):
         """What is not given is taken from the file at ``config_path``, else the default: ManualEstimator,
-        StrictPareto, GreedyMonotonic. ``settings``: see :class:`~harnesslab.trainer.config.Settings`.
+        StrictPareto, GreedyMonotonic. ``settings``: see :class:`~harnesslab.trainer.config.Settings`. ``executor``:
+        plays the episodes, for example ``distributed.Client(...).get_executor()`` (extra ``dask``); set
+        ``settings={"workers": n}`` to keep its workers busy.
 
         Raises ConfigError when no lab or no backbone is known, or a setting is wrong.
         """
@@ -72,6 +76,7 @@ class Trainer:
         self.estimator: Estimator = estimator if estimator is not None else ManualEstimator()
         self.criterion: Criterion = criterion if criterion is not None else StrictPareto()
         self.optimizer: Optimizer = optimizer if optimizer is not None else GreedyMonotonic()
+        self.executor = executor
         self.harness = Parameter(self.lab)
         self.optimizer.bind(self.harness)
         self.meter = Meter(
@@ -259,6 +264,7 @@ class Trainer:
             workers=self.settings.workers,
             seed=self.settings.seed,
             spend=self.meter.spend,
+            executor=self.executor,
         )
 
     def __repr__(self) -> str:
