@@ -19,6 +19,7 @@ from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
 from harnesslab.rollout.registry import lasting_name, load_environment
 from harnesslab.store import Candidate, HistoryEntry, LabRepo, RunStore
+from harnesslab.store.core import LEARNING
 
 SETTINGS = "lab.json"
 """In ``.harnesslab``: which environment the lab is for. Not in git; ``Lab.open(path, env=...)`` writes it again."""
@@ -145,7 +146,7 @@ class Lab:
     @cached_property
     def learning_path(self) -> Path:
         """``learning.md``: the running diagnosis, rewritten after each verdict, kept out of the commits."""
-        return self.path / "learning.md"
+        return self.path / LEARNING
 
     def write_learning(self) -> None:
         """Rewrite ``learning.md`` from the verdicts in git; a folder that cannot be written is no error here."""

@@ -17,6 +17,8 @@ from harnesslab.store.worktree import follow
 
 PRIVATE = ".harnesslab"
 """The folder of records in a lab, kept out of git by `.git/info/exclude`."""
+LEARNING = "learning.md"
+"""The running diagnosis, rewritten after each verdict: kept out of git, and no edit of the user's."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,11 @@ def _git_dir(git: Git) -> Path:
 
 
 def exclude_records(git_dir: Path) -> None:
-    """Keep `.harnesslab/` out of git without asking the user for a `.gitignore`."""
-    path, line = git_dir / "info" / "exclude", f"/{PRIVATE}/"
+    """Keep what the library writes beside the harness out of git, without asking the user for a `.gitignore`."""
+    path = git_dir / "info" / "exclude"
     text = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
-    if line not in text.splitlines():
+    missing = [line for line in (f"/{PRIVATE}/", f"/{LEARNING}") if line not in text.splitlines()]
+    if missing:
         path.parent.mkdir(exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
-            file.write(("" if not text or text.endswith("\n") else "\n") + line + "\n")
+            file.write(("" if not text or text.endswith("\n") else "\n") + "\n".join(missing) + "\n")

@@ -16,7 +16,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "server"))  # labmaker
 
-from labdriver import PATIENCE_MS, LabServer, open_lab, running_browser, running_lab
+from labdriver import PATIENCE_MS, USUAL, LabServer, open_lab, running_browser, running_lab
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def context(browser: Any) -> Iterator[Any]:
     """One browser profile for all tests; a page of JupyterLab takes long to load."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, locale="en-US", accept_downloads=True)
+    context = browser.new_context(viewport=USUAL, locale="en-US", accept_downloads=True)
     context.set_default_timeout(PATIENCE_MS)
     yield context
     context.close()
@@ -51,8 +51,9 @@ def shared_page(context: Any, lab_server: LabServer) -> Any:
 
 @pytest.fixture
 def page(shared_page: Any) -> Any:
-    """JupyterLab with nothing open: no dialog, no tab, the light theme."""
+    """JupyterLab with nothing open: no dialog, no tab, the light theme, the usual size."""
     page = shared_page
+    page.set_viewport_size(USUAL)
     while page.locator(".jp-Dialog").count():
         page.keyboard.press("Escape")
         page.locator(".jp-Dialog").first.wait_for(state="detached")

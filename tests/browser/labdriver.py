@@ -32,6 +32,8 @@ SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
 }
+USUAL = {"width": 1400, "height": 900}
+"""The size of the page, in pixels."""
 PATIENCE_MS = 30_000
 """How long the browser waits for something to appear; the machines of CI are slow."""
 

@@ -179,13 +179,6 @@ def test_everything_is_accessible_in_each_theme(page: Any, sidebar: Any, theme: 
     page.get_by_role("dialog").wait_for()
     assert violations(page, ".jp-Dialog .jp-harnesslab") == []
     page.keyboard.press("Escape")
-    pictures = os.environ.get("HARNESSLAB_PICTURES")  # a folder: keeps the screenshots for the README
-    if pictures:
-        name = theme.removeprefix("JupyterLab ").replace(" ", "-").lower()
-        view.evaluate("node => node.scrollTo(0, 0)")
-        page.screenshot(path=f"{pictures}/sidebar-{name}.png")
-        view.get_by_role("heading", name="Trajectories of t3").scroll_into_view_if_needed()
-        page.screenshot(path=f"{pictures}/trajectories-{name}.png")
 
 
 def test_a_view_shows_diff_evidence_verdict_and_trajectories(page: Any, sidebar: Any) -> None:

@@ -62,6 +62,7 @@ def test_the_two_line_loop_promotes_what_helps_and_keeps_what_does_not(open_lab:
     assert verdict.gain == 8 and verdict.decided_by == "criterion"
     assert not any(flip.incidental for flip in verdict.flips)
     assert "hint0" in lab.learning_path.read_text(encoding="utf-8")
+    assert lab.edits() == {}, "learning.md is no edit of the user's"
 
 
 def test_step_by_step_cells_give_the_same(open_lab: Callable[..., Any]) -> None:

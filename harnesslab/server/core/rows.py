@@ -28,7 +28,7 @@ def candidate_row(candidate: Candidate) -> dict[str, Any]:
         "layer": clip(candidate.layer, 40) if candidate.layer else None,
         "kind": clip(candidate.kind, 80) if candidate.kind else None,
         "estimator": clip(candidate.estimator, 80) if candidate.estimator else None,
-        "delta": None if candidate.delta is None else round(candidate.delta),
+        "delta": round(candidate.delta) if candidate.delta is not None and verdict.get("tasks") != 0 else None,
         "loss": _loss(verdict) if judged else None,
         "decision": decision if decision in DECISIONS else DECIDED.get(candidate.state),
         "decided_by": _decider(verdict) if judged else None,
