@@ -119,8 +119,9 @@ class Runner:
             episode = await submit(self._executor, remote)
             if sink(job, episode):
                 stop.set()
-            for completion in completions(episode) if self._spend is not None else ():
-                self._spend(completion)
+            if self._spend is not None:
+                for completion in completions(episode):
+                    self._spend(completion)
 
     async def _play(self, env: TextEnv, job: Job) -> Episode:
         return await play(
