@@ -68,6 +68,7 @@ def train(name: str, lab_folder: Path, epochs: int | None, base_url: str | None)
     recording = lab_folder.with_name(f"{lab_folder.name}.jsonl")
     llm: Any
     if base_url:
+        settings["workers"] = 2  # a server may answer two at once; the embedded model does not
         llm = hl.LLM(plan.model, base_url, "none", max_tokens=plan.llm["max_tokens"], cache=recording)
     else:
         llm = hl.LLM.local(plan.model, cache=recording, **plan.llm)
