@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -110,11 +111,14 @@ def endpoint(server: labdriver.LabServer, lab: str, count: int, target: str) -> 
         get(server, "refs", query)
 
     first = timed(ask)
+    before = cpu_seconds(server.pid)
     times = sorted(timed(ask) for _ in range(REPEATS))
+    spent = (cpu_seconds(server.pid) - before) / REPEATS
     median, slow = statistics.median(times), times[int(0.95 * len(times))]
     live = statistics.median(timed(lambda: get(server, "live", {"lab": lab})) for _ in range(REPEATS))
     return [
         (f"refs endpoint, {count} candidates, a page", f"{ms(median)} (95 %: {ms(slow)})", target),
+        (f"refs endpoint, {count} candidates, a page, CPU", f"{ms(spent)} (mean)", ""),
         (f"refs endpoint, {count} candidates, first time", ms(first), ""),
         (f"live endpoint, {count} candidates", ms(live), ""),
     ]
@@ -189,6 +193,12 @@ def get(server: labdriver.LabServer, name: str, query: dict[str, Any]) -> Any:
     request = urllib.request.Request(address, headers={"Authorization": f"token {labdriver.TOKEN}"})
     with urllib.request.urlopen(request, timeout=120) as answer:
         return json.loads(answer.read())
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process and the children that it has waited for have used; counted in ticks of the kernel (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def timed(call: Callable[[], object]) -> float:

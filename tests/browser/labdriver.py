@@ -25,6 +25,7 @@ FLAGS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 TOKEN = "for-tests-only"
+LOG = "log.txt"
 START_S = 240
 """How long JupyterLab may take to start; the first start on a cold and busy machine reads some 10,000 files."""
 SETTINGS = {
@@ -45,11 +46,12 @@ class LabServer:
     url: str
     root: Path
     home: Path
+    pid: int
 
     @property
     def log(self) -> Path:
         """What it has printed."""
-        return self.home / "log.txt"
+        return self.home / LOG
 
     def address(self, query: str = "reset") -> str:
         """The address of the lab page; by default in a fresh workspace."""
@@ -62,9 +64,9 @@ def running_lab(home: Path, root: Path) -> Iterator[LabServer]:
     _link_extension(home / "data" / "labextensions" / "harnesslab-labextension")
     _write_settings(home / "settings")
     port = _free_port()
-    server = LabServer(f"http://127.0.0.1:{port}/", root, home)
-    with server.log.open("wb") as log:
+    with (home / LOG).open("wb") as log:
         process = subprocess.Popen(_command(port, root), env=_environment(home), stdout=log, stderr=log, cwd=root)
+        server = LabServer(f"http://127.0.0.1:{port}/", root, home, process.pid)
         try:
             _wait_until_up(server, process)
             yield server
