@@ -92,6 +92,11 @@ class LLM(ChatBackbone):
             "sampling": self._sampling.as_dict(),
         }
 
+    @property
+    def concurrency(self) -> int:
+        """Requests in flight at once; a run plays as many episodes at a time, unless its settings say otherwise."""
+        return self._connection.concurrency
+
     def live_identity(self) -> dict[str, Any]:
         server = self._probe()
         return {**self.spec, "server": server.kind, "constrain": self._connection.constrain or server.constrain}

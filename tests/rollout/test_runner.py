@@ -94,3 +94,10 @@ def test_cancellation_closes_the_environments() -> None:
 
     asyncio.run(main())
     assert world.made and all(env.closed for env in world.made)
+
+
+def test_a_backbone_may_ask_for_several_episodes_at_once() -> None:
+    llm = hl.LLM("some-model", "http://127.0.0.1:9/v1", "key", connection=hl.Connection(concurrency=3))
+    assert Runner(CorridorWorld(), llm).workers == 3
+    assert Runner(CorridorWorld(), llm, workers=1).workers == 1
+    assert Runner(CorridorWorld(), hl.LLM.random(0)).workers == 1
