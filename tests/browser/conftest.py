@@ -51,7 +51,7 @@ def shared_page(context: Any, lab_server: LabServer) -> Any:
 
 @pytest.fixture
 def page(shared_page: Any) -> Any:
-    """JupyterLab with nothing open: no dialog, no tab, the light theme, the usual size."""
+    """JupyterLab with nothing open: no dialog, no tab, no kernel, the light theme, the usual size."""
     page = shared_page
     page.set_viewport_size(USUAL)
     while page.locator(".jp-Dialog").count():
@@ -59,7 +59,8 @@ def page(shared_page: Any) -> Any:
         page.locator(".jp-Dialog").first.wait_for(state="detached")
     page.evaluate(
         """async () => {
-            const { commands, shell } = window.jupyterapp;
+            const { commands, serviceManager, shell } = window.jupyterapp;
+            await serviceManager.sessions.shutdownAll();
             for (const widget of [...shell.widgets('main')]) {
                 widget.dispose();
             }

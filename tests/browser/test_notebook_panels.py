@@ -6,6 +6,8 @@ With ``HARNESSLAB_SHOT`` set to a path, the picture for the README is written th
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +40,12 @@ FOLDER, NOTEBOOK = "panels", "panels.ipynb"
 
 
 @pytest.fixture
-def folder(lab_server: Any) -> Path:
+def folder(lab_server: Any) -> Iterator[Path]:
     """The notebook's folder among those that the server serves."""
     place = lab_server.root / FOLDER
     save_notebook(place / NOTEBOOK, CELLS)
-    return place
+    yield place
+    shutil.rmtree(place)
 
 
 def test_panels_decide_in_a_real_notebook(page: Any, folder: Path) -> None:

@@ -344,7 +344,8 @@ def test_any_two_refs_and_links_that_last(kitchen: Kitchen, context: Any, lab_se
     page.locator("[data-path='regulation/loop.yaml']").first.wait_for(state="attached")
     page.goto(f"{lab_server.url}lab?{query}")
     wait_for_lab(page)
-    page.locator("[data-path='regulation/loop.yaml']").first.wait_for()
+    # The workspace may hold other tabs with the same file; they are hidden.
+    page.locator("[data-path='regulation/loop.yaml'] >> visible=true").first.wait_for()
     page.wait_for_function("() => !location.search.includes('harnesslab')")
     page.close()
 
