@@ -11,7 +11,8 @@ export function addRoute(app: JupyterFrontEnd, router: IRouter, views: Views): v
     execute: async args => {
       const location = args as unknown as IRouter.ILocation;
       const target = parseTarget(location.search ?? '');
-      if (target === null) {
+      // A second window gets a workspace of its own: JupyterLab resets it first, then routes the address again.
+      if (target === null || new URLSearchParams(location.search).has('reset')) {
         return;
       }
       await app.restored;

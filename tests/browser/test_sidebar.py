@@ -127,7 +127,9 @@ def test_the_sidebar_tells_of_the_lab(sidebar: Any) -> None:
     text = sidebar.inner_text()
     for words in ("5 of 6 solved", "on gate", "smollm2-135m", "Pending (3)", "Rejected (2)", "Promoted (2)"):
         assert words in text
-    history = sidebar.get_by_role("list", name=re.compile("History")).inner_text()
+    timeline = sidebar.get_by_role("list", name=re.compile("History"))
+    timeline.get_by_text("1/6").wait_for()  # it is loaded by itself
+    history = timeline.inner_text()
     assert [line for line in history.splitlines() if "/" in line] == [
         "regulation/loop",
         "5/6",
