@@ -144,6 +144,8 @@ class Measurer:
         bar.restart()
         early = settled()
         if jobs and not early:
+            # At once, so that whoever watches sees a slow first episode, too.
+            self.lab.runs.set_progress(PROGRESS, bar.label, bar.done, bar.total)
 
             def sink(job: Job, episode: Episode) -> bool:
                 nonlocal early
