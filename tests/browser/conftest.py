@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "server"))  # labmaker
 from labdriver import PATIENCE_MS, USUAL, LabServer, open_lab, running_browser, running_lab
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     """JupyterLab in a root of its own."""
     pytest.importorskip("jupyterlab", reason="needs the 'lab' extra")
@@ -27,14 +27,14 @@ def lab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     """Chromium, once for all tests."""
     with running_browser() as chromium:
         yield chromium
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def context(browser: Any) -> Iterator[Any]:
     """One browser profile for all tests; a page of JupyterLab takes long to load."""
     context = browser.new_context(viewport=USUAL, locale="en-US", accept_downloads=True)
@@ -43,7 +43,7 @@ def context(browser: Any) -> Iterator[Any]:
     context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_page(context: Any, lab_server: LabServer) -> Any:
     """JupyterLab, open and ready; `page` cleans it up before each test."""
     return open_lab(context, lab_server)
