@@ -30,6 +30,7 @@ PASSED = ("PATH", "LANG", "LC_ALL", "TERM")
 """Variables that every process gets from us. Keys and tokens stay here."""
 FIXED = {
     "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONUTF8": "1",
     "TZ": "UTC",
     # Many processes on few cores: one thread each. Fewer threads also need less memory.
@@ -127,7 +128,7 @@ class Child:
         try:
             with self._turn:
                 self._collect()
-                return not self._dead and self._channel.silent()
+                return not self._dead and self._process.poll() is None and self._channel.silent()
         except EnvironmentFault:
             return False
         finally:

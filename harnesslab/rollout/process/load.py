@@ -76,12 +76,16 @@ def _load_here(folder: EnvFolder, options: dict[str, Any]) -> Environment:
             del sys.modules[name]
         importlib.invalidate_caches()
         add_package(package, folder.path)
+    # No bytecode of folders that people edit: an edit of equal length in the same second would go unseen.
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         factory = getattr(importlib.import_module(folder.module()), folder.attribute())
     except Exception as error:
         raise EnvironmentUnavailable(
             f"The environment in {place} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
+    finally:
+        sys.dont_write_bytecode = before
     check_options(folder.name, factory, options)
     made: Environment = factory(**options)
     return made

@@ -34,9 +34,11 @@ def is_there(pid: int) -> bool:
     """Is there a process of that id that runs (a zombie does not)?"""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        threads = len(list(Path(f"/proc/{pid}/task").iterdir()))
     except OSError:
         return False
-    return state != "Z"
+    # The first thread of a killed process may be a zombie while others still hold its files.
+    return state != "Z" or threads > 1
 
 
 def gone_soon(pid: int, seconds: float = 10.0) -> bool:
