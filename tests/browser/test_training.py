@@ -23,6 +23,7 @@ CELLS = (
     Path(__file__).with_name("plain_model.py").read_text(encoding="utf-8"),
     """import os
 import time
+from pathlib import Path
 
 import harnesslab as hl
 
@@ -30,7 +31,9 @@ os.environ["JUPYTERHUB_USER"] = "Ada"
 
 
 def served(messages):
-    time.sleep(0.2)  # as a served model takes its time
+    phase = lab.runs.progress()[0]["what"].split()[0]
+    while not Path(f"{phase} was seen").exists():  # so that the run lasts until the browser has seen it
+        time.sleep(0.05)
     return model(messages)
 
 
@@ -42,6 +45,9 @@ for loss in trainer.epochs(1):
     trainer.optimizer.step()
 print("promoted:", trainer.harness.applied)""",
 )
+
+SHOWN = {"measure": r"measure search: \d+ of 8 episodes", "evaluate": r"evaluate \w+/\w+: \d+ of 12 episodes"}
+"""What the sidebar says in each phase of the training."""
 
 
 @pytest.fixture
@@ -74,10 +80,17 @@ def test_the_sidebar_follows_a_notebook_that_trains(page: Any, folder: Path) -> 
     page.on("request", lambda request: asked.append(request.url) if "/harnesslab/live" in request.url else None)
     started = time.monotonic()
     run_command(page, "notebook:run-cell-and-select-next")
-    sidebar.get_by_role("progressbar").wait_for(timeout=60_000)
-    sidebar.get_by_text(re.compile(r"evaluate \w+/\w+: \d+ of 12 episodes")).wait_for(timeout=60_000)
-    sidebar.get_by_text("Promoted (1)").wait_for(timeout=60_000)
-    page.locator(".jp-OutputArea-output", has_text="promoted: True").wait_for()
+    try:
+        for phase, shown in SHOWN.items():
+            sidebar.get_by_text(re.compile(shown)).wait_for(timeout=60_000)
+            assert sidebar.get_by_role("progressbar").is_visible()
+            (folder / f"{phase} was seen").touch()
+        sidebar.get_by_text("Promoted (1)").wait_for(timeout=60_000)
+        page.locator(".jp-OutputArea-output", has_text="promoted: True").wait_for()
+    except Exception as error:
+        printed = page.locator(".jp-OutputArea-output").all_inner_texts()
+        error.add_note(f"the sidebar: {sidebar.inner_text()}\nasked: {len(asked)} times\nthe notebook printed: {printed}")
+        raise
     sidebar.get_by_role("progressbar").wait_for(state="detached")
 
     repo = LabRepo.open(folder / "labs" / "tables")
