@@ -89,7 +89,9 @@ def test_the_sidebar_follows_a_notebook_that_trains(page: Any, folder: Path) -> 
         page.locator(".jp-OutputArea-output", has_text="promoted: True").wait_for()
     except Exception as error:
         printed = page.locator(".jp-OutputArea-output").all_inner_texts()
-        error.add_note(f"the sidebar: {sidebar.inner_text()}\nasked: {len(asked)} times\nthe notebook printed: {printed}")
+        error.add_note(
+            f"the sidebar: {sidebar.inner_text()}\nasked: {len(asked)} times\nthe notebook printed: {printed}"
+        )
         raise
     sidebar.get_by_role("progressbar").wait_for(state="detached")
 
