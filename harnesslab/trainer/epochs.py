@@ -43,6 +43,8 @@ class Epochs:
 
     def _go(self, state: dict[str, Any]) -> Iterator[Loss]:
         self._require_no_grad()
+        # Before the first measurement, too, which is often the longest.
+        self._put(state)
         while state["done"] < state["total"]:
             proposal = self._next(state)
             if proposal is None:

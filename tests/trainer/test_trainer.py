@@ -171,6 +171,19 @@ def test_resume_goes_on_inside_the_epoch(open_lab: Callable[..., Any]) -> None:
     assert lab.repo.counts().get("pending", 0) == 0
 
 
+def test_resume_goes_on_from_the_very_first_measurement(open_lab: Callable[..., Any]) -> None:
+    lab = open_lab()
+    first = trainer(lab, RIGHT, llm=hl.LLM.scripted(["Action: left"] * 12))
+    with pytest.raises(BackboneError):
+        next(first.epochs(1))
+    assert [(run["split"], run["status"]) for run in lab.runs.runs()] == [("search", "running")]
+    second = trainer(lab, RIGHT)
+    for loss in second.resume():
+        loss.backward()
+        second.optimizer.step()
+    assert second.measure().solved == 8
+
+
 def test_a_person_goes_the_same_road_and_is_recorded(open_lab: Callable[..., Any]) -> None:
     lab = open_lab()
     made = trainer(lab, RIGHT, WRONG)
