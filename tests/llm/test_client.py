@@ -180,7 +180,7 @@ def test_errors_of_the_server_are_waited_for_no_longer_than_the_patience(fake: F
     begun = time.monotonic()
     with pytest.raises(BackboneError, match="HTTP 500"):
         ask(make(fake, connection=Connection(timeout=5, patience=0.8, constrain="none")), request_)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 4, "the patience of 0.8 s counts, not the timeout of 5"
 
 
 def test_concurrency_is_bounded(fake: FakeOpenAI, request_: Request) -> None:

@@ -162,7 +162,7 @@ def test_close_cuts_off_a_call_in_another_thread(faulty: Any) -> None:
     begun.wait()
     started = time.monotonic()
     env.close()
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 2, "long before the step's deadline of three seconds"
     thread.join(5)
     assert not thread.is_alive() and gone_soon(pid)
     env.close()
