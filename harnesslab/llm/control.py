@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,8 @@ class RandomControl:
     """The random control: what it solves under a harness, the harness solved alone.
 
     It picks uniformly among ``request.choices``, else among ``request.options``, else it utters one to six words of
-    the last user message. The pick depends on the seed, the request and the repeat and on nothing else.
+    the last user message. Where tools are sent along, an option that is a JSON object of a name and arguments is
+    uttered as a native call of that tool. The pick depends on the seed, the request and the repeat and on nothing else.
     """
 
     constrains = True
@@ -47,13 +49,27 @@ class RandomControl:
         dice = random.Random(f"{self.seed}/{repeat}/{digest(body)}")
         among = request.choices or request.options
         text = dice.choice(among) if among else _babble(request.messages, dice)
-        return Completion(text=text, model="random", body={"model": "random", "messages": list(request.messages)})
+        calls = _native(text) if request.tools else ()
+        sent = {"model": "random", "messages": list(request.messages)}
+        return Completion(text="" if calls else text, tool_calls=calls, model="random", body=sent)
 
     def close(self) -> None:
         """Holds nothing."""
 
     def __repr__(self) -> str:
         return f"LLM.random({self.seed})"
+
+
+def _native(text: str) -> tuple[dict[str, Any], ...]:
+    """The reply as one tool call in OpenAI's form; empty where it is no object of a name and arguments."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return ()
+    if not isinstance(value, dict) or set(value) != {"name", "arguments"}:
+        return ()
+    inner = {"name": str(value["name"]), "arguments": json.dumps(value["arguments"], ensure_ascii=False)}
+    return ({"id": "call-0", "type": "function", "function": inner},)
 
 
 def _babble(messages: Sequence[Mapping[str, Any]], dice: random.Random) -> str:

@@ -17,10 +17,14 @@ WORDS = 24
 
 
 def tool_calls(context: Context) -> tuple[str, ...]:
-    """Complete replies, each a call of one tool with one seen word; empty when no tools are known."""
+    """Complete replies, each a call of one tool with one seen word; empty when no tools are known.
+
+    For native tool calls they are JSON objects of a name and arguments, of which the control makes calls.
+    """
+    protocol = "json" if context.protocol == "tools" else context.protocol
     words = list(dict.fromkeys(re.findall(r"\w+", context.observation)))[-WORDS:] or ["none"]
     return tuple(
-        render(_call(tool.get("function", tool), word), context.protocol, context.tools)
+        render(_call(tool.get("function", tool), word), protocol, context.tools)
         for tool in context.tools or ()
         for word in words
     )
