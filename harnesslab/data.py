@@ -1,7 +1,7 @@
 """Benchmark data that a user fetches: where it lies, whether it is whole, how it is brought.
 
-Data lies in one folder a data set, under ``HARNESSLAB_DATA`` or the user's data folder. It comes from a
-public source at a pinned commit, and each file is checked by its SHA-256 before it takes its place, so
+Data lies in one folder a data set, under ``HARNESSLAB_DATA`` or the user's data folder. It comes from the
+public source that ``datasets.json`` names, and each file is checked by its SHA-256 before it takes its place, so
 that a broken download leaves nothing half-done.
 
 ``HARNESSLAB_DATA_URL`` names a mirror that serves ``<url>/<data set>/<file>``.
@@ -10,6 +10,7 @@ that a broken download leaves nothing half-done.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -26,11 +27,13 @@ CHUNK = 1 << 16
 ATTEMPTS = 3
 TIMEOUT_S = 30.0
 """For connecting and for each read, not for the whole download."""
+SHOWN = 4
+"""Names of missing files in an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file: its name in the folder, where it comes from, its size in bytes and its hash."""
+    """One file: its path in the folder, where it comes from, its size in bytes and its hash."""
 
     name: str
     url: str
@@ -51,59 +54,24 @@ class DataSet:
 
 @dataclass(frozen=True, slots=True)
 class DataStatus:
-    """How a data set stands here. ``state`` is ``"here"``, ``"missing"`` or ``"changed"`` (not the published files)."""
+    """How a data set stands here. ``state`` is ``"here"``, ``"missing"`` or ``"changed"``: there are other files than the
+    published ones, or not all of them."""
 
     dataset: DataSet
     folder: Path
     state: str
 
 
-_AGENTBENCH = "https://raw.githubusercontent.com/THUDM/AgentBench"
-_TAU2 = "https://raw.githubusercontent.com/sierra-research/tau2-bench/a2c024725189473d2d7cea3a5cfdbcc67478e41f/data/tau2/domains"
+def _catalog() -> dict[str, DataSet]:
+    """What ``datasets.json`` lists. Each URL names a commit or a release, and the hash is that of the content there."""
+    listed = json.loads((Path(__file__).parent / "datasets.json").read_text("utf-8"))
+    return {
+        name: DataSet(name, **{**fields, "files": tuple(DataFile(**file) for file in fields["files"])})
+        for name, fields in listed.items()
+    }
 
-CATALOG: Mapping[str, DataSet] = {
-    "dbbench": DataSet(
-        name="dbbench",
-        title="AgentBench DBBench: 300 standard and 60 dev tasks",
-        source="https://github.com/THUDM/AgentBench",
-        licence="Apache-2.0",
-        # Each file at the commit that last changed it.
-        files=(
-            DataFile(
-                "standard.jsonl",
-                f"{_AGENTBENCH}/c2bd5f7b604ec725aca25412f31d005dc42281dd/data/dbbench/standard.jsonl",
-                910_356,
-                "cf8dec6fb8051f46e6171136824aaa8b8707c3affbb3185c0bad2b39bc6b71e2",
-            ),
-            DataFile(
-                "dev.jsonl",
-                f"{_AGENTBENCH}/f36853f68ace51dd3168478f975ec09be22d96e3/data/dbbench/dev.jsonl",
-                188_018,
-                "eb941c58a7a5651357b19e46aa05070f6cd5a7d83ce70cefd24aa3581e1e1130",
-            ),
-        ),
-    ),
-    "tau2": DataSet(
-        name="tau2",
-        title="tau2-bench: the corrected tasks of airline (50) and retail (114)",
-        source="https://github.com/sierra-research/tau2-bench",
-        licence="MIT",
-        files=(
-            DataFile(
-                "airline-tasks.json",
-                f"{_TAU2}/airline/tasks.json",
-                155_528,
-                "ccd8ba737b4cc371415af70151187788f728d6108d0916e73bb4317b40542052",
-            ),
-            DataFile(
-                "retail-tasks.json",
-                f"{_TAU2}/retail/tasks.json",
-                345_982,
-                "8e03ebce7901bd6218e7a7dc3105faa9324091a68058f7fe61c65262868812e8",
-            ),
-        ),
-    ),
-}
+
+CATALOG: Mapping[str, DataSet] = _catalog()
 
 
 def data_dir() -> Path:
@@ -134,8 +102,9 @@ def find(name: str, path: str | Path | None = None) -> Path:
     folder = Path(path).expanduser() if path is not None else data_dir() / name
     missing = [file.name for file in wanted.files if not (folder / file.name).is_file()]
     if missing:
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise EnvironmentUnavailable(
-            f"The data of '{name}' is not in {folder} (missing: {', '.join(missing)}). "
+            f"The data of '{name}' is not in {folder} (missing: {', '.join(missing[:SHOWN])}{more}). "
             f"Get it with: harnesslab data get {name} - or set HARNESSLAB_DATA to the folder that holds '{name}/'."
         )
     return folder
@@ -146,7 +115,7 @@ def status() -> list[DataStatus]:
     rows = []
     for wanted in CATALOG.values():
         folder = data_dir() / wanted.name
-        if not all((folder / file.name).is_file() for file in wanted.files):
+        if not (folder.is_dir() and any(folder.iterdir())):
             state = "missing"
         elif all(_is_whole(folder / file.name, file) for file in wanted.files):
             state = "here"
@@ -166,17 +135,27 @@ def get(name: str, *, base_url: str | None = None, progress: bool = True) -> Pat
     mirror = base_url or os.environ.get("HARNESSLAB_DATA_URL")
     folder = data_dir() / name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
         needed = [file for file in wanted.files if not _is_whole(folder / file.name, file)]
         if needed:
             # Beside the target, so that the last step is a rename on one file system.
             with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder.parent) as scratch:
-                _fetch_all(needed, Path(scratch), f"{mirror.rstrip('/')}/{name}" if mirror else None, progress)
-                for file in needed:
-                    (Path(scratch) / file.name).replace(folder / file.name)
+                fetched = Path(scratch) / "files"
+                _fetch_all(needed, fetched, f"{mirror.rstrip('/')}/{name}" if mirror else None, progress)
+                _place(needed, fetched, folder)
     except OSError as error:
         raise EnvironmentUnavailable(f"The data of '{name}' cannot be written to {folder}: {error}") from error
     return folder
+
+
+def _place(files: list[DataFile], fetched: Path, folder: Path) -> None:
+    """Move what was fetched; where there was no folder in one step, as some data can be read in part, too."""
+    if not folder.exists():
+        fetched.rename(folder)
+        return
+    for file in files:
+        (folder / file.name).parent.mkdir(parents=True, exist_ok=True)
+        (fetched / file.name).replace(folder / file.name)
 
 
 def _fetch_all(files: list[DataFile], folder: Path, mirror: str | None, progress: bool) -> None:
@@ -190,6 +169,7 @@ def _fetch_all(files: list[DataFile], folder: Path, mirror: str | None, progress
     ):
         for file in files:
             url = f"{mirror}/{file.name}" if mirror else file.url
+            (folder / file.name).parent.mkdir(parents=True, exist_ok=True)
             _fetch(client, url, folder / file.name, file, bar.update)
 
 

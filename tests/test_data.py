@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +15,7 @@ from harnesslab import data
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 
 PUBLISHED = data.CATALOG
-BODIES = {"one.jsonl": b"first\n" * 40_000, "two.jsonl": b"second\n"}
+BODIES = {"one.jsonl": b"first\n" * 40_000, "two.jsonl": b"second\n", "deep/er/three.txt": b"third\n"}
 
 
 class Server(ThreadingHTTPServer):
@@ -92,12 +93,30 @@ WHOLE = {f"set/{name}": body for name, body in BODIES.items()}
 
 
 def test_get_brings_all_files_and_find_finds_them(folder: Path) -> None:
-    with pytest.raises(EnvironmentUnavailable, match=r"one.jsonl, two.jsonl.*harnesslab data get set"):
+    with pytest.raises(
+        EnvironmentUnavailable, match=r"one.jsonl, two.jsonl, deep/er/three.txt\).*harnesslab data get set"
+    ):
         data.find("set")
     assert [row.state for row in data.status()] == ["missing"]
     assert data.get("set", progress=False) == folder / "set" == data.find("set")
     assert left(folder) == WHOLE
     assert [row.state for row in data.status()] == ["here"]
+
+
+def test_a_new_folder_takes_its_place_in_one_step(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "rename", full)
+        with pytest.raises(EnvironmentUnavailable, match="No space left"):
+            data.get("set", progress=False)
+    assert left(folder) == {} and not (folder / "set").exists()
+    (folder / "set").mkdir()
+    (folder / "set" / "mine.txt").write_bytes(b"mine\n")
+    assert [row.state for row in data.status()] == ["changed"]
+    data.get("set", progress=False)
+    assert left(folder) == {**WHOLE, "set/mine.txt": b"mine\n"}
 
 
 def test_what_is_whole_is_not_fetched_again(folder: Path, server: Server) -> None:
@@ -175,6 +194,7 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_folder_of_ones_own(tmp_path: Path) -> None:
     for name in BODIES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("mine", encoding="utf-8")
     assert data.find("set", tmp_path) == tmp_path
     with pytest.raises(EnvironmentUnavailable, match=r"missing: one\.jsonl"):
@@ -188,9 +208,19 @@ def test_unknown_names_and_the_default_folder(monkeypatch: pytest.MonkeyPatch) -
     assert data.data_dir().parts[-2:] == ("harnesslab", "data")
 
 
+def test_many_missing_files_are_not_all_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data, "CATALOG", PUBLISHED)
+    with pytest.raises(EnvironmentUnavailable, match=r"missing: data/dev.json, [^()]* and 41 more\)"):
+        data.find("agentbench-os")
+
+
 def test_the_catalog_is_pinned() -> None:
-    assert PUBLISHED
+    assert set(PUBLISHED) == {"agentbench-os", "alfworld", "dbbench", "tau2"}
     for wanted in PUBLISHED.values():
         for file in wanted.files:
-            commit = file.url.split("/")[5]
-            assert file.url.startswith("https://") and len(commit) == 40 and len(file.sha256) == 64
+            commit = re.match(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/", file.url)
+            release = re.match(r"https://github\.com/[^/]+/[^/]+/releases/download/[0-9.]+/", file.url)
+            assert commit or release, file.url
+            assert re.fullmatch("[0-9a-f]{64}", file.sha256) and file.size > 0
+            assert not Path(file.name).is_absolute() and ".." not in Path(file.name).parts
+        assert len({file.name for file in wanted.files}) == len(wanted.files)

@@ -75,6 +75,16 @@ def test_the_version_changes_with_the_data(folder: Path) -> None:
     assert environment(str(folder)).version != before
 
 
+def test_scripts_that_no_task_names_are_no_part_of_the_version(folder: Path) -> None:
+    before = environment(str(folder)).version
+    (folder / "scripts/1/check/other.sh").write_text("exit 1", "utf-8")
+    assert environment(str(folder)).version == before
+    scripts = sorted((folder / "scripts").rglob("*.*"))
+    texts = {file.relative_to(folder / "scripts").as_posix(): file.read_text("utf-8") for file in scripts}
+    (folder / "scripts.json").write_text(json.dumps(texts), "utf-8")
+    assert environment(str(folder)).version == before
+
+
 @confined
 def test_published_splits_do_not_mix(folder: Path) -> None:
     environ = environment(str(folder))
@@ -86,7 +96,7 @@ def test_published_splits_do_not_mix(folder: Path) -> None:
 
 def test_missing_and_broken_data_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESSLAB_DATA", str(folder / "none"))
-    with pytest.raises(EnvironmentUnavailable, match="THUDM/AgentBench"):
+    with pytest.raises(EnvironmentUnavailable, match="harnesslab data get agentbench-os"):
         _ = environment().version
     (folder / "data/2/one.json").write_text("{}", "utf-8")
     with pytest.raises(EnvironmentUnavailable, match=r"one\.json is not as published"):

@@ -55,7 +55,7 @@ def test_games_are_found_in_archives(archives: Path, kind: str) -> None:
 
 def test_games_are_found_in_the_data_folder(archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESSLAB_DATA", str(archives / "data"))
-    with pytest.raises(EnvironmentUnavailable, match="alfworld-download"):
+    with pytest.raises(EnvironmentUnavailable, match="harnesslab data get alfworld"):
         find_games()
     for name in NAMES[:2]:
         file = archives / "data" / "alfworld" / "json_2.1.1" / name

@@ -16,8 +16,8 @@ TRAINING = "train_0317/training.json"
 SHARED_CHECKS = "7"
 """The folder of scripts that the training tasks use."""
 HOW = (
-    "It is the folder data/os_interaction of https://github.com/THUDM/AgentBench (commit 578c5e9). Put it there, or name "
-    "it: load_environment('agentbench-os', data='/path/AgentBench/data/os_interaction')."
+    "Get it with: harnesslab data get agentbench-os - or name the folder of a clone: "
+    "load_environment('agentbench-os', data='/path/AgentBench/data/os_interaction')."
 )
 
 
@@ -57,7 +57,8 @@ def find_data(path: str = "") -> Path:
 def read_records(folder: Path) -> tuple[tuple[Record, ...], str]:
     """All tasks, and a hash of what was read. Raises EnvironmentUnavailable where a file is not what was published."""
     scripts = _scripts(folder)
-    digest = hashlib.sha256(json.dumps(scripts, sort_keys=True).encode())
+    digest = hashlib.sha256()
+    used: dict[str, str] = {}
     records: list[Record] = []
     try:
         for source, category, file in _files(folder):
@@ -66,9 +67,11 @@ def read_records(folder: Path) -> tuple[tuple[Record, ...], str]:
             loaded = json.loads(text)
             for number, item in enumerate(loaded if isinstance(loaded, list) else [loaded]):
                 name = f"{source}-{category}-{file.stem}-{number}"
-                records.append(_record(item, name, source, _Scripts(category, scripts)))
+                records.append(_record(item, name, source, _Scripts(category, scripts, used)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EnvironmentUnavailable(f"{file} is not as published: {type(error).__name__}: {error}. {HOW}") from error
+    # Not all scripts: the repository has more than its tasks name, and a copy may do without.
+    digest.update(json.dumps(used, sort_keys=True).encode())
     return tuple(records), digest.hexdigest()[:12]
 
 
@@ -94,22 +97,27 @@ def _scripts(folder: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Scripts:
-    """Reads the several ways in which a task names its programs."""
+    """Reads the several ways in which a task names its programs, and notes in ``used`` which files it took."""
 
     category: str
     files: Mapping[str, str]
+    used: dict[str, str]
 
     def one(self, given: Any) -> Script:
         """A text is bash; an object holds its code or the name of a file."""
         if isinstance(given, str):
             return Script(given)
-        code = given["code"] if "code" in given else self.files[f"{self.category}/{given['file']}"]
-        return Script(code, given.get("language", "bash"))
+        return Script(given["code"] if "code" in given else self._file(given["file"]), given.get("language", "bash"))
 
     def several(self, given: Any) -> tuple[Script | None, ...]:
         """None stays None."""
         items = [] if given is None else given if isinstance(given, list) else [given]
         return tuple(None if item is None else self.one(item) for item in items)
+
+    def _file(self, name: str) -> str:
+        path = f"{self.category}/{name}"
+        self.used[path] = self.files[path]
+        return self.files[path]
 
 
 def _record(item: Mapping[str, Any], name: str, source: str, scripts: _Scripts) -> Record:

@@ -25,9 +25,8 @@ FOLDERS = ("json_2.1.1", ".")
 MAX_GAME = 16 << 20
 """Bytes of one game; the largest official one has a third of a megabyte."""
 HOW = (
-    "The official games are a zip of the ALFWorld project's releases (json_2.1.3_tw-pddl.zip), which its own "
-    "alfworld-download fetches. Put it, or games.tar.xz, or the folder json_2.1.1, into {folder}, or name it: "
-    "load_environment('alfworld', games='/path')."
+    "Get them with: harnesslab data get alfworld (37 MB) - or put a folder json_2.1.1 or a games.tar.xz into {folder}, or "
+    "name it: load_environment('alfworld', games='/path')."
 )
 
 
