@@ -1,207 +1,233 @@
 """What the environments are like, measured: bounds, determinism, speed and memory. Prints the table of envs/README.md.
 
-    python benchmarks/environments.py [NAME ...] [--limit 20]     one row an environment, the usable ones by default
-    python benchmarks/environments.py --overhead                  what a process of its own costs a step
-    python benchmarks/environments.py --crowd babyai [--size 20]  many processes of one environment at once
+    python benchmarks/environments.py                         all that are usable here, with the options of VARIANTS
+    python benchmarks/environments.py tau2:domain=retail      one, with options (several: name:a=1,b=text)
+    python benchmarks/environments.py alfworld --limit 20     the first 20 tasks of each split
+    python benchmarks/environments.py agentbench-os --splits sealed --out results.jsonl
 
-Each environment is measured in a process of its own, twice, with different hash seeds; the two must agree on every
-observation. Memory is the most that one process of the environment had resident; of a crowd, its proportional share.
+The oracle and the null agent play every task in two processes with different hash seeds; the two must agree on every
+observation. ``--out`` keeps each episode as it ends, one JSON object a line: the same call goes on where it was cut
+off, and prints the table of a finished file at once. Below the table: tasks that the oracle did not solve, and tasks that differed.
+
+Memory is the most that one process of the environment had resident, those of its confined machines included.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import hashlib
 import json
 import os
 import resource
 import statistics
 import subprocess
 import sys
-import threading
-import time
-from dataclasses import replace
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from processes import descendants, kilobytes, table
+
 from harnesslab.envtools import list_environments
-from harnesslab.errors import HarnesslabError
+from harnesslab.errors import ConfigError, HarnesslabError
 from harnesslab.rollout.env import SPLITS, Policy, Task
-from harnesslab.rollout.guard import GuardedEnv
 from harnesslab.rollout.process.environment import ProcessEnvironment
-from harnesslab.rollout.process.folder import find_folder
 from harnesslab.rollout.registry import load_environment
-from harnesslab.testing.play import Played, null_policy, play
+from harnesslab.testing.play import null_policy, play
 
-HERE = Path(__file__).parent
-STEPS = 3_000
-TIMEOUT_S = 7200
-
-
-def table(head: list[str], rows: list[list[str]]) -> None:
-    """Print a Markdown table."""
-    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
-    for row in rows:
-        print("| " + " | ".join(row) + " |", flush=True)
-
-
-def measured(name: str, limit: int | None) -> dict[str, Any]:
-    """Play the oracle and the null agent on the first ``limit`` tasks of each split."""
-    environment = opened(name)
-    tasks = [task for split in SPLITS for task in list(environment.tasks(split))[:limit]]
-    gold = [played(environment, task, environment.oracle(task)) for task in tasks]
-    null = [played(environment, task, null_policy(environment, task)) for task in tasks]
-    resets = [one.moments[0].seconds for one in gold if one.moments]
-    steps = [moment.seconds for one in gold for moment in one.moments[1:]]
-    return {
-        "version": environment.version,
-        "all": " / ".join(str(len(environment.tasks(split))) for split in SPLITS),
-        "played": len(tasks),
-        "gold": sum(one.solved for one in gold),
-        "null": sum(one.solved for one in null),
-        "digest": hashlib.sha256("".join(one.digest() for one in [*gold, *null]).encode()).hexdigest(),
-        "reset": 1e3 * statistics.median(resets or [0]),
-        "step": 1e3 * statistics.median(steps or [0]),
-        "megabytes": peak(environment),
-    }
+VARIANTS = {
+    "tau2": ("tau2", "tau2:domain=retail", "tau2:domain=airline"),
+    "agentdojo": ("agentdojo", "agentdojo:attack=true"),
+}
+"""Environments whose options make other tasks of them."""
+HASH_SEEDS = ("1", "2")
+HEAD = [
+    *("environment", "version", "search / gate / sealed", "played", "oracle", "null agent", "same in two processes"),
+    *("ms a reset", "ms a step", "MB"),
+]
 
 
-def opened(name: str) -> Any:
-    """The environment; a process of its own gets our hash seed instead of the fixed one."""
-    environment: Any = load_environment(name)
-    if isinstance(environment, ProcessEnvironment):
-        seeded = {**environment.launch.environ, "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
-        environment = ProcessEnvironment(replace(environment.launch, environ=seeded), environment.starter().parent)
-    return environment
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What is played: an environment with its options, the splits, and of each the first ``limit`` tasks (0: all)."""
+
+    name: str
+    limit: int = 0
+    splits: tuple[str, ...] = SPLITS
+
+    def load(self) -> Any:
+        """The environment; a process of its own gets our hash seed instead of the fixed one."""
+        name, options = options_of(self.name)
+        environment: Any = load_environment(name, **options)
+        if isinstance(environment, ProcessEnvironment):
+            seeded = {**environment.launch.environ, "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
+            environment = ProcessEnvironment(replace(environment.launch, environ=seeded), environment.starter().parent)
+        return environment
+
+    def tasks(self, environment: Any) -> list[Task]:
+        """The tasks to play."""
+        return [task for split in self.splits for task in list(environment.tasks(split))[: self.limit or None]]
+
+    def words(self) -> str:
+        """Which part of the tasks this is."""
+        which = ("each" if self.limit else "all") if self.splits == SPLITS else ", ".join(self.splits)
+        return f"first {self.limit} of {which}" if self.limit else which
 
 
-def played(environment: Any, task: Task, policy: Policy) -> Played:
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One episode. Times in milliseconds; ``task`` holds its split, ``agent`` is ``oracle`` or ``null``."""
+
+    panel: str
+    version: str
+    hash_seed: str
+    task: str
+    agent: str
+    solved: bool
+    digest: str
+    broken: str
+    reset_ms: float
+    steps_ms: tuple[float, ...]
+    megabytes: float
+
+    def key(self) -> tuple[str, ...]:
+        """What it is a record of."""
+        return self.panel, self.version, self.hash_seed, self.task, self.agent
+
+
+def options_of(name: str) -> tuple[str, dict[str, Any]]:
+    """``"tau2:domain=retail"`` is ``("tau2", {"domain": "retail"})``; values are JSON, or text where they are none.
+
+    Raises ConfigError where an option has no value.
+    """
+    base, _, rest = name.rpartition(":")
+    if not base or "=" not in rest:
+        return name, {}  # a bare name, or an import path like package.module:callable
+    options = {}
+    for pair in rest.split(","):
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise ConfigError(f"'{pair}' in '{name}' is no option: write name:option=value,option=value.")
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    return base, options
+
+
+def read(file: Path) -> dict[tuple[str, ...], Record]:
+    """The episodes in a file. A last line that was cut off does not count."""
+    records = {}
+    for line in file.read_text("utf-8").splitlines() if file.is_file() else ():
+        try:
+            values = json.loads(line)
+        except ValueError:
+            continue
+        record = Record(**{**values, "steps_ms": tuple(values["steps_ms"])})
+        records[record.key()] = record
+    return records
+
+
+def fill(panel: Panel, file: Path) -> None:
+    """Play what is not in the file yet, in this process's hash seed, and add it."""
+    environment, done = panel.load(), read(file)
+    with file.open("a", encoding="utf-8") as out:
+        if file.stat().st_size and not file.read_bytes().endswith(b"\n"):
+            out.write("\n")
+        for task in panel.tasks(environment):
+            for agent in ("oracle", "null"):
+                blank = Record(
+                    *(panel.name, environment.version, os.environ["PYTHONHASHSEED"], f"{task.split} {task.id}", agent),
+                    *(False, "", "", 0.0, (), 0.0),
+                )  # fmt: skip
+                if blank.key() not in done:
+                    policy = environment.oracle(task) if agent == "oracle" else null_policy(environment, task)
+                    out.write(json.dumps(asdict(played(environment, task, policy, blank))) + "\n")
+                    out.flush()
+
+
+def played(environment: Any, task: Task, policy: Policy, blank: Record) -> Record:
     """One episode in a fresh instance."""
     env = environment.make()
     try:
-        return play(env, task, policy, environment.max_steps)
+        one = play(env, task, policy, environment.max_steps)
+        megabytes = peak()
     finally:
         env.close()
+    times = [1e3 * moment.seconds for moment in one.moments] or [0.0]
+    return replace(
+        blank, solved=one.solved, digest=one.digest(), broken=one.broken, reset_ms=times[0], steps_ms=tuple(times[1:]),
+        megabytes=megabytes,
+    )  # fmt: skip
 
 
-def peak(environment: Any) -> float:
-    """The most memory that the environment's process had, in megabytes."""
-    if not isinstance(environment, ProcessEnvironment):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    env = environment.make()
-    task = environment.tasks("search")[0]
-    env.reset(seed=task.seed, options=task.options)
-    pids = descendants(os.getpid())
-    env.close()
-    return max(kilobytes(f"/proc/{pid}/status", "VmHWM:") for pid in pids) / 1024
+def peak() -> float:
+    """The most memory that a process below this one had, in megabytes; of this one where there are none."""
+    children = [kilobytes(f"/proc/{pid}/status", "VmHWM:") for pid in descendants(os.getpid())]
+    return max(children, default=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) / 1024
 
 
-def descendants(pid: int) -> list[int]:
-    """Processes that a process started, and theirs."""
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *descendants(child)]
-    return found
+def measure(panel: Panel, file: Path) -> tuple[list[str], list[str]]:
+    """(the cells of a row, remarks on single tasks)"""
+    for seed in HASH_SEEDS:
+        error = in_process(panel, file, seed)
+        if error:
+            return [f"`{panel.name}`", error, *[""] * (len(HEAD) - 2)], []
+    environment = panel.load()
+    names = [f"{task.split} {task.id}" for task in panel.tasks(environment)]
+    counts = " / ".join(str(len(environment.tasks(split))) for split in SPLITS)
+    return summary(panel, environment.version, counts, names, read(file))
 
 
-def kilobytes(file: str, field: str) -> int:
-    """A field of a file in /proc, in kB; 0 where the process is gone."""
-    try:
-        return next(int(line.split()[1]) for line in Path(file).read_text().splitlines() if line.startswith(field))
-    except (OSError, StopIteration):
-        return 0
+def summary(
+    panel: Panel, version: str, counts: str, names: list[str], records: dict[tuple[str, ...], Record]
+) -> tuple[list[str], list[str]]:
+    """:func:`measure` of what is in the file. What the first process solved counts; times are medians of both."""
 
+    def of(seed: str, name: str, agent: str) -> Record:
+        return records[panel.name, version, seed, name, agent]
 
-def bounds(names: list[str], limit: int | None) -> None:
-    """The table of envs/README.md."""
-    rows = []
-    for status in list_environments():
-        if names and status.name not in names:
-            continue
-        if not status.runs:
-            print(f"{status.name}: {status.note}", file=sys.stderr)
-            continue
-        first, second = (in_process(status.name, limit, seed) for seed in ("1", "2"))
-        if "error" in first or "error" in second:
-            rows.append([f"`{status.name}`", first.get("error") or second["error"], *[""] * 7])
-            continue
-        rows.append(
-            [
-                f"`{status.name}`",
-                first["version"],
-                first["all"],
-                f"{first['gold']}/{first['played']}",
-                f"{first['null']}/{first['played']}",
-                "yes" if first["digest"] == second["digest"] else "NO",
-                f"{first['reset']:.2f}",
-                f"{first['step']:.2f}",
-                f"{first['megabytes']:.0f}",
-            ]
-        )
-    head = ["environment", "version", "search / gate / sealed", "oracle", "null agent", "same in two processes"]
-    table([*head, "ms a reset", "ms a step", "MB"], rows)
-
-
-def in_process(name: str, limit: int | None, hash_seed: str) -> dict[str, Any]:
-    """:func:`measured` in a Python of its own."""
-    command = [sys.executable, __file__, name, "--one", "--limit", str(limit or 0)]
-    variables = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=TIMEOUT_S)
-    if done.returncode:
-        return {"error": (done.stderr.strip().splitlines() or ["no message"])[-1][:200]}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-async def overhead() -> None:
-    """Steps of the same environment in this process and in its own, in turn, as the trusted loop takes them."""
-    rows = []
-    for size in (0.2, 4.0, 20.0):
-        worlds: list[Any] = [load_environment(str(HERE / "echo"), process=own, kilobytes=size) for own in (False, True)]
-        envs = [world.make() for world in worlds]
-        guarded = [GuardedEnv(env) for env in envs]
-        times: list[list[float]] = [[], []]
-        for env in guarded:
-            await env.reset(seed=0, options={})
-        for _ in range(STEPS):
-            for env, taken in zip(guarded, times, strict=True):
-                start = time.perf_counter()
-                await env.step("echo")
-                taken.append(1e3 * (time.perf_counter() - start))
-        differences = sorted(own - here for here, own in zip(*times, strict=True))
-        worlds[1].close()
-        values = (statistics.median(differences), differences[int(0.95 * STEPS)])
-        rows.append([f"{size:g} kB", str(STEPS), *(f"{value:.3f}" for value in values)])
-    table(["a step returns", "steps", "overhead, median ms", "95 %"], rows)
-
-
-def crowd(name: str, size: int) -> None:
-    """``size`` instances at once, each playing its oracle's task."""
-    environment: Any = load_environment(name, process=True)
-    tasks = [task for split in SPLITS for task in environment.tasks(split)]
-    envs = [environment.make() for _ in range(size)]
-    start = time.perf_counter()
-    threads = [
-        threading.Thread(
-            target=lambda env=env, task=task: play(env, task, environment.oracle(task), environment.max_steps)
-        )
-        for env, task in zip(envs, tasks, strict=False)
+    solved = {agent: [name for name in names if of(HASH_SEEDS[0], name, agent).solved] for agent in ("oracle", "null")}
+    gold = [of(seed, name, "oracle") for seed in HASH_SEEDS for name in names]
+    both = [of(seed, name, agent) for seed in HASH_SEEDS for name in names for agent in ("oracle", "null")]
+    differ = [
+        name
+        for name in names
+        if any(of("1", name, agent).digest != of("2", name, agent).digest for agent in ("oracle", "null"))
     ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    pids = descendants(os.getpid())
-    share = sum(kilobytes(f"/proc/{pid}/smaps_rollup", "Pss:") for pid in pids) / 1024
-    whole = sum(kilobytes(f"/proc/{pid}/status", "VmHWM:") for pid in pids) / 1024
-    for env in envs:
-        env.close()
-    environment.close()
-    head = ["environment", "instances", "processes", "MB together, shared pages once", "MB, the peaks added", "s"]
-    cells = [f"`{name}`", size, len(pids), f"{share:.0f}", f"{whole:.0f}", f"{time.perf_counter() - start:.1f}"]
-    table(head, [[str(cell) for cell in cells]])
+    row = [
+        *(f"`{panel.name}`", version, counts, panel.words()),
+        *(f"{len(solved[agent])}/{len(names)}" for agent in ("oracle", "null")),
+        f"no: {len(differ)} of {len(names)} tasks differ" if differ else "yes",
+        f"{statistics.median(one.reset_ms for one in gold):.2f}",
+        f"{statistics.median(ms for one in gold for ms in one.steps_ms or (0.0,)):.2f}",
+        f"{max(one.megabytes for one in both):.0f}",
+    ]
+    remarks = []
+    for name in names:
+        unsolved = [seed for seed in HASH_SEEDS if not of(seed, name, "oracle").solved]
+        if unsolved:
+            which = "" if unsolved == [*HASH_SEEDS] else f" in process {unsolved[0]} only"
+            remarks.append(f"not solved{which}: {name} {of(unsolved[0], name, 'oracle').broken}".rstrip())
+    return row, [*remarks, *(f"differs: {name}" for name in differ)]
+
+
+def in_process(panel: Panel, file: Path, hash_seed: str) -> str:
+    """:func:`fill` in a Python of its own; its last words where it fails."""
+    command = [sys.executable, __file__, panel.name, "--fill", "--out", str(file), "--limit", str(panel.limit)]
+    variables = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run([*command, "--splits", *panel.splits], env=variables, stderr=subprocess.PIPE, text=True)
+    return (done.stderr.strip().splitlines() or ["no message"])[-1][:200] if done.returncode else ""
+
+
+def usable() -> Iterator[str]:
+    """The environments that can be played here; of the others, why not."""
+    for status in list_environments():
+        if status.runs:
+            yield from VARIANTS.get(status.name, (status.name,))
+        else:
+            print(f"{status.name}: {status.note}", file=sys.stderr)
 
 
 def main() -> None:
@@ -209,21 +235,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=int, default=0, help="tasks of each split (0: all)")
-    parser.add_argument("--overhead", action="store_true")
-    parser.add_argument("--crowd")
-    parser.add_argument("--size", type=int, default=20)
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--splits", nargs="+", default=list(SPLITS), choices=SPLITS)
+    parser.add_argument("--out", type=Path, help="keep the episodes in this file, and go on from it")
+    parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.one:
-        print(json.dumps(measured(chosen.names[0], chosen.limit or None)))
-    elif chosen.overhead:
-        asyncio.run(overhead())
-    elif chosen.crowd:
-        if find_folder(chosen.crowd) is None:
-            parser.error(f"'{chosen.crowd}' has no folder, so no processes")
-        crowd(chosen.crowd, chosen.size)
-    else:
-        bounds(chosen.names, chosen.limit or None)
+    panels = [Panel(name, chosen.limit, tuple(chosen.splits)) for name in chosen.names or usable()]
+    if chosen.fill:
+        fill(panels[0], chosen.out)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        rows, remarks = [], []
+        for panel in panels:
+            row, notes = measure(panel, chosen.out or Path(scratch) / "episodes.jsonl")
+            print(" | ".join(row), file=sys.stderr, flush=True)
+            rows.append(row)
+            remarks += [f"{panel.name}: {note}" for note in notes]
+    table(HEAD, rows)
+    print("\n".join(["", *remarks]) if remarks else "", end="\n" if remarks else "")
 
 
 if __name__ == "__main__":
