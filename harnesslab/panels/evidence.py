@@ -9,6 +9,7 @@ from harnesslab.lab import Lab
 from harnesslab.panels.markup import fold, text
 from harnesslab.panels.trajectory import moment_html
 from harnesslab.rollout.records import Step
+from harnesslab.rollout.show import counted
 from harnesslab.trainer.proposal import Evidence, Prediction
 
 SHOWN = 5
@@ -25,7 +26,7 @@ def evidence_html(evidence: Sequence[Evidence], lab: Lab) -> str:
     if not rest:
         return shown
     tasks = len({item.task for item in rest})
-    return f"{shown}<p>… and {len(rest)} more in {tasks} {'task' if tasks == 1 else 'tasks'}; the failures panel shows each.</p>"
+    return f"{shown}<p>… and {len(rest)} more in {counted(tasks, 'task')}; the failures panel shows each.</p>"
 
 
 def prediction_html(prediction: Prediction) -> str:
@@ -34,7 +35,9 @@ def prediction_html(prediction: Prediction) -> str:
     names = ", ".join(text(task, 60) for task in flips[:FLIPS]) + (
         f" and {len(flips) - FLIPS} more" if len(flips) > FLIPS else ""
     )
-    tasks = f"{len(flips)} tasks should flip to solved: {names}." if flips else "No particular task is named."
+    tasks = (
+        f"{counted(len(flips), 'task')} should flip to solved: {names}." if flips else "No particular task is named."
+    )
     fire = f"{text(prediction.trigger)} must fire." if prediction.trigger else "Nothing particular must fire."
     return f"<p>{tasks} {fire}</p>"
 

@@ -19,6 +19,11 @@ EPISODE_COLUMNS = (
 _HEAD = ("task", "family", "outcome", "progress", "steps", "invalid", "tokens", "how it ended")
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 task``, ``2 tasks``."""
+    return f"{number} {noun if number == 1 else noun + 's'}"
+
+
 def episode_row(episode: Episode) -> dict[str, Any]:
     """One episode as a row of :data:`EPISODE_COLUMNS`."""
     same = {name: getattr(episode, name) for name in EPISODE_COLUMNS if name not in ("steps", "fired")}

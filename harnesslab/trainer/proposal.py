@@ -11,6 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from harnesslab.harness.base import LAYERS
+from harnesslab.rollout.show import counted
 from harnesslab.rollout.taxonomy import clip
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Proposals(Sequence[Proposal]):
         return some
 
     def __repr__(self) -> str:
-        lines = [f"{len(self)} proposals"]
+        lines = [counted(len(self), "proposal")]
         lines += [f"  [{i}] {p}; should flip {len(p.prediction.flips)}" for i, p in enumerate(self)]
         lines += [f"  refused {name}: {clip(reason, 120)}" for name, reason in self.refused]
         return "\n".join(lines)
@@ -172,7 +173,7 @@ class Proposals(Sequence[Proposal]):
         )
         refused = "".join(f"<li>refused {escape(n)}: {escape(clip(r, 160))}</li>" for n, r in self.refused)
         return (
-            f"<p>{len(self)} proposals</p><table><thead><tr><th></th><th>layer</th><th>kind</th><th>name</th>"
+            f"<p>{counted(len(self), 'proposal')}</p><table><thead><tr><th></th><th>layer</th><th>kind</th><th>name</th>"
             f"<th>about</th><th>should flip</th><th>evidence</th></tr></thead><tbody>{rows}</tbody></table>"
             + (f"<ul>{refused}</ul>" if refused else "")
         )

@@ -9,6 +9,7 @@ from harnesslab.analysis.table import Table
 from harnesslab.llm.control import RandomControl
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.bounds import bounds
+from harnesslab.rollout.show import counted
 from harnesslab.trainer.report import bound_rows, result_row
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) ->
     panel = trainer.panel("sealed")
     budget = trainer.settings.budget or lab.environment.max_steps
     floor, ceiling = bounds(lab.environment, panel.tasks, budget)
-    title = f"sealed split of {lab.environment.name}, {len(panel.tasks)} tasks, opened {len(lab.openings())} times"
+    title = f"sealed split of {lab.environment.name}, {len(panel.tasks)} tasks, opened {counted(len(lab.openings()), 'time')}"
     table = Table([*rows, *bound_rows(floor, ceiling, len(panel.tasks))], title=title, columns=COLUMNS)
     if any(row["forced"] >= 100 for row in rows):
         table.notes.append("The harness leaves no choice in any step: it plays alone, and the model is a passenger.")

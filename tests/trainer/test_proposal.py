@@ -75,6 +75,7 @@ def test_proposals_are_a_sequence_that_keeps_what_was_refused() -> None:
     assert (len(proposals), proposals[0], list(proposals)) == (2, PROPOSAL, [PROPOSAL, PROPOSAL])
     assert isinstance(proposals[:1], Proposals) and len(proposals[:1]) == 1
     assert "refused skill/x: it names one task" in repr(proposals)
+    assert repr(proposals).startswith("2 proposals\n") and repr(proposals[:1]).startswith("1 proposal\n")
 
 
 def test_the_layer_of_a_path() -> None:
