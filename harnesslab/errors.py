@@ -7,11 +7,27 @@ so that nobody has to read a traceback from the depths.
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
+
+_OWN = str(Path(__file__).parent)
 
 
 class HarnesslabError(Exception):
     """Base class; catch this to catch everything that harnesslab raises on purpose."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the lines of the reader's own code, then the sentence.
+
+        A dozen frames of ours would hide both. They are still there for ``traceback.print_exception(error)``.
+        """
+        lines = []
+        for frame in traceback.extract_tb(self.__traceback__):
+            if frame.filename.startswith(_OWN):
+                break
+            if "IPython" not in Path(frame.filename).parts:
+                lines.append(f"----> {frame.lineno} {frame.line}")
+        return [*lines, f"{type(self).__name__}: {self}"]
 
 
 class HarnessFileError(HarnesslabError):
