@@ -1,0 +1,23 @@
+"""What a reader of a notebook sees of an error: the own line and one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harnesslab.errors import ConfigError, HarnesslabError
+
+
+def test_ipython_shows_the_readers_line_and_none_of_ours(tmp_path: Path) -> None:
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
+    with pytest.raises(ConfigError) as caught:
+        shell.run_cell("import harnesslab as hl\n\nhl.Lab.open('nowhere')").raise_error()
+    *lines, sentence = caught.value._render_traceback_()
+    assert lines[-1] == "----> 3 hl.Lab.open('nowhere')"
+    assert not any("harnesslab/" in line or "exec(" in line for line in lines)
+    assert sentence.startswith("ConfigError: ") and "nowhere" in sentence
+
+
+def test_an_error_that_was_never_raised_is_its_sentence() -> None:
+    assert HarnesslabError("the pan is hot")._render_traceback_() == ["HarnesslabError: the pan is hot"]
