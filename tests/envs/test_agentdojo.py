@@ -126,6 +126,20 @@ def test_the_time_of_the_clock_is_not_shown(office: Environment) -> None:
     env.close()
 
 
+def test_participants_keep_their_order(office: Environment) -> None:
+    task = next(task for task in office.tasks("search") if task.family == "workspace")
+    env = office.make()
+    env.reset(options=task.options)
+    names = [f"{letter}@example.org" for letter in "gbdacfe"]
+    event = {"title": "x", "start_time": "2024-05-19 16:00", "end_time": "2024-05-19 17:00"}
+    shown, *_ = env.step(
+        {"name": "create_calendar_event", "arguments": {**event, "participants": [*names, "g@example.org"]}}
+    )
+    listed = [line.removeprefix("- ") for line in shown.splitlines() if line.startswith("- ")]
+    assert listed == [*names, "emma.johnson@bluesparrowtech.com"]
+    env.close()
+
+
 def test_a_list_in_words_is_taken_for_a_list(office: Environment) -> None:
     env = office.make()
     task = next(task for task in office.tasks("search") if task.family == "workspace")

@@ -23,8 +23,11 @@ BENCHMARK = "v1.2.2"
 def suites() -> dict[str, Any]:
     """The four suites by name. Raises EnvironmentUnavailable where the package is not installed."""
     _stand_in()
+    from agentdojo.default_suites.v1.tools import calendar_client
     from agentdojo.task_suite.load_suites import get_suites
 
+    # It takes doublets out of an event's participants with a set, whose order changes with the hash seed.
+    calendar_client.set = dict.fromkeys
     return dict(get_suites(BENCHMARK))
 
 
