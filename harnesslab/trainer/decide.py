@@ -22,6 +22,18 @@ class Decider:
         """Promote or reject; returns whether the baseline moved. Raises ConfigError without a reason."""
         if not reason.strip():
             raise ConfigError(f"a person's {decision} needs a reason: pass reason='...'")
+        kept = what.verdict if isinstance(what, Loss) else None
+        try:
+            self._put(what, decision, reason.strip(), who)
+            return self._step()
+        except BaseException:
+            # What was not carried out is no part of the loss: backward() must not hand it on later.
+            if isinstance(what, Loss) and kept is not None:
+                what.verdict = kept
+            raise
+
+    def _put(self, what: Loss | Proposal, decision: Choice, reason: str, who: str) -> None:
+        """The person's verdict on the parameter, where the optimizer finds it."""
         if isinstance(what, Loss):
             what.decide(decision, reason, who)
             what.backward()
@@ -32,10 +44,12 @@ class Decider:
                     f"the verdict on candidate {waiting.candidate} still waits: call optimizer.step() first"
                 )
             candidate = make_candidate(self._lab, what, "")
-            verdict = unmeasured(candidate.parent, candidate.commit, decision, reason.strip(), who)
+            verdict = unmeasured(candidate.parent, candidate.commit, decision, reason, who)
             self._parameter.grad = Gradient(candidate.id, verdict)
         else:
             raise ConfigError(f"accept and reject take a Loss or a Proposal, not {type(what).__name__}")
+
+    def _step(self) -> bool:
         try:
             return self._optimizer.step()
         except BaseException:

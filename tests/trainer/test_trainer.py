@@ -217,6 +217,20 @@ def test_a_moved_baseline_is_told_and_nothing_is_lost(open_lab: Callable[..., An
     assert lab.repo.candidate(loss.candidate).state == "pending"
 
 
+def test_a_decision_that_failed_leaves_the_loss_as_it_was(open_lab: Callable[..., Any]) -> None:
+    made = trainer(open_lab(), RIGHT, WRONG)
+    good, bad = made.propose(made.diagnose())
+    loss, other = made.evaluate(bad), made.evaluate(good)
+    made.accept(other, reason="someone else was faster")
+    with pytest.raises(BaselineMoved):
+        made.accept(loss, reason="too late")
+    assert loss.verdict is loss.judged and made.harness.grad is None
+    other.backward()
+    with pytest.raises(OrderError, match="still waits"):
+        made.reject(loss, reason="out of order")
+    assert loss.verdict is loss.judged and made.harness.grad is not None
+
+
 def test_a_broken_file_is_refused_before_it_is_a_commit(open_lab: Callable[..., Any]) -> None:
     lab = open_lab()
     made = trainer(lab)
