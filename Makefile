@@ -25,10 +25,21 @@ notebooks: $(VENV)/.test
 	$(BIN)/harnesslab models get smollm2-135m --quiet
 	$(BIN)/python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout=180 -p no:randomly -q notebooks
 
+# Environments whose packages come in seconds; a test skips, and says why, where one could not be had.
+CHECKED := babyai gymtext bfcl tau2 agentdojo terminal
+HARNESSLAB_ENVS ?= $(abspath $(VENV))/envs
+
+$(VENV)/.envs: $(VENV)/.test $(wildcard envs/harnesslab_envs/*/env.toml envs/harnesslab_envs/*/requirements.txt)
+	@for name in $(CHECKED); do \
+	  echo "installing the environment $$name ..."; \
+	  HARNESSLAB_ENVS=$(HARNESSLAB_ENVS) $(BIN)/harnesslab envs install $$name || echo "$$name could not be installed; its tests will be skipped"; \
+	done
+	@touch $@
+
 # The browser has a process of its own: it keeps an event loop, and what it leaves behind must not meet other tests.
-unit: $(VENV)/.test
+unit: $(VENV)/.test $(VENV)/.envs
 	$(BIN)/python -m pytest -q tests/browser
-	$(BIN)/python -m pytest -q tests --ignore=tests/browser
+	HARNESSLAB_ENVS=$(HARNESSLAB_ENVS) $(BIN)/python -m pytest -q tests --ignore=tests/browser
 
 install: $(VENV)/.test
 

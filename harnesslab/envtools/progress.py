@@ -17,7 +17,8 @@ class Bar:
     def __init__(self, name: str, total: int, shown: bool):
         from tqdm.auto import tqdm
 
-        self._bar: Any = tqdm(total=total, desc=name, unit="package", disable=not shown, leave=True)
+        # None: a notebook and a terminal show it, and a log stays clean.
+        self._bar: Any = tqdm(total=total, desc=name, unit="package", disable=None if shown else True, leave=True)
         self._seen: set[str] = set()
 
     def __enter__(self) -> Bar:

@@ -164,7 +164,8 @@ def test_pythons(tmp_path: Path) -> None:
     assert pythons.version_of(str(broken)) is None
 
 
-def test_the_bar_counts_each_package_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bar_counts_each_package_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     lines = ["Collecting a==1", "Collecting A==1", " + b==2".strip(), "Requirement already satisfied: c in /x", "noise"]
     with Bar("small", 4, True) as bar:
         for line in lines:
@@ -174,3 +175,10 @@ def test_the_bar_counts_each_package_once(capsys: pytest.CaptureFixture[str]) ->
         bar.step()
         assert bar._bar.n == 4
     assert "small" in capsys.readouterr().err
+
+
+def test_a_log_gets_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bar("small", 4, True) as bar:
+        bar.line("Collecting a==1")
+        bar.finish()
+    assert capsys.readouterr().err == ""
