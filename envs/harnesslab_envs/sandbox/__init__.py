@@ -7,6 +7,7 @@ host process, and nothing of the host's homes, mounts and data.
 
 from __future__ import annotations
 
-from harnesslab_envs.sandbox.machine import Done, Limits, Machine, MachineGone, missing, python_inside, shown
+from harnesslab_envs.sandbox.machine import Machine, missing, python_inside
+from harnesslab_envs.sandbox.protocol import Confined, Done, Limits, MachineGone, shown
 
-__all__ = ["Done", "Limits", "Machine", "MachineGone", "missing", "python_inside", "shown"]
+__all__ = ["Confined", "Done", "Limits", "Machine", "MachineGone", "missing", "python_inside", "shown"]

@@ -1,7 +1,8 @@
 """What runs first inside the machine: starts commands, watches over them, and answers over a socket (its stdin).
 
-Standard library only; run by path with ``python -I -S``. It ends when the socket closes, and the machine with it.
-A command can kill it, which ends the machine; it cannot be traced (where it is guarded), and it runs no code of the agent's.
+Standard library only; it and ``rules.py`` are all that the machine has of us. It ends when the socket closes, and the
+machine with it. A command can kill it, which ends the machine; it cannot be traced (where it is guarded), and it runs
+no code of the agent's.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import ctypes
 import json
 import os
 import resource
-import select
 import signal
 import socket
 import struct
@@ -21,21 +21,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-HEAD = struct.Struct(">I")
-TICK_S = 0.02
-"""Between two looks at a running command."""
-WATCH_S = 0.1
-"""Between two counts of processes and memory."""
-FLOOD = 8 << 20
-"""Bytes of output after which a command is stopped."""
-PR_SET_DUMPABLE = 4
+from harnesslab_envs.sandbox.rules import PUT_TIME, STATE_FD, TICK_S, WRAPPER, Output, State, watch
 
-# The state that outlives a command is its folder and its exported variables; they come back through this file.
-STATE_FD = 250
-WRAPPER = (
-    f'trap \'__code=$?; {{ printf "%s\\0" "$PWD"; /usr/bin/env -0; }} >&{STATE_FD} 2>/dev/null; exit $__code\' EXIT; '
-    'eval "$1"'
-)
+HEAD = struct.Struct(">I")
+PR_SET_DUMPABLE = 4
 HELD = 64
 """Pipes of background processes that are kept open at once."""
 
@@ -44,8 +33,7 @@ class Supervisor:
     """The state between commands, and the limits."""
 
     def __init__(self, limits: dict[str, Any], cwd: str, environ: dict[str, str]):
-        self.limits, self.cwd, self.environ = limits, cwd, environ
-        self._start_cwd, self._start_environ = cwd, dict(environ)
+        self.limits, self._state, self._start = limits, State(cwd, environ), State(cwd, dict(environ))
         self._held: list[int] = []
 
     def run(self, script: str, seconds: float, output: int, keep_state: bool) -> dict[str, Any]:
@@ -57,7 +45,7 @@ class Supervisor:
         read, write = os.pipe()
         os.set_blocking(read, False)
         try:
-            process = self._start(script, state, write, keep_state)
+            process = self._popen(script, state, write, self._state if keep_state else self._start)
         except OSError as error:
             os.close(read)
             os.close(state)
@@ -72,7 +60,7 @@ class Supervisor:
         if len(self._held) > HELD:
             os.close(self._held.pop(0))
         if keep_state and not stopped:
-            self._remember(state)
+            self._state.remember(os.pread(state, 1 << 20, 0))
         os.close(state)
         return {"output": collected.text(), "code": process.returncode, "stopped": stopped}
 
@@ -83,16 +71,15 @@ class Supervisor:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(base64.b64decode(content))
             file.chmod(mode)
-            # One time for all: a listing is the same in each episode.
-            os.utime(path, (1_700_000_000, 1_700_000_000))
+            os.utime(path, (PUT_TIME, PUT_TIME))
 
     def state(self, cwd: str | None, environ: dict[str, str]) -> None:
         """Change the folder and the variables of the commands to come."""
         if cwd is not None:
             Path(cwd).mkdir(parents=True, exist_ok=True)
-            self.cwd = self._start_cwd = cwd
-        self.environ.update(environ)
-        self._start_environ.update(environ)
+            self._state.cwd = self._start.cwd = cwd
+        self._state.environ.update(environ)
+        self._start.environ.update(environ)
 
     def sweep(self) -> None:
         """End all processes but this one."""
@@ -102,8 +89,7 @@ class Supervisor:
             os.close(fd)
         self._held.clear()
 
-    def _start(self, script: str, state: int, write: int, keep_state: bool) -> subprocess.Popen[bytes]:
-        cwd, environ = (self.cwd, self.environ) if keep_state else (self._start_cwd, self._start_environ)
+    def _popen(self, script: str, state: int, write: int, start: State) -> subprocess.Popen[bytes]:
         os.dup2(state, STATE_FD)
         try:
             return subprocess.Popen(
@@ -111,8 +97,8 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=write,
                 stderr=write,
-                cwd=cwd if Path(cwd).is_dir() else "/",
-                env=environ,
+                cwd=start.cwd if Path(start.cwd).is_dir() else "/",
+                env=start.environ,
                 pass_fds=(STATE_FD,),
                 start_new_session=True,
             )
@@ -121,24 +107,13 @@ class Supervisor:
 
     def _wait(self, process: subprocess.Popen[bytes], read: int, collected: Output, deadline: float) -> str:
         """Wait for the end; what stopped it, if something did: time, output, processes or memory."""
-        watched = 0.0
-        while True:
-            ready, _, _ = select.select([read], [], [], TICK_S)
-            if ready and not collected.take(read):
-                time.sleep(TICK_S)  # its output is closed, it still runs
-            if process.poll() is not None:
-                return ""
-            now = time.monotonic()
-            reason = "time" if now > deadline else "output" if collected.size > FLOOD else ""
-            if not reason and now - watched > WATCH_S:
-                watched, reason = now, self._broken()
-            if reason:
-                if reason in ("time", "output"):
-                    os.killpg(process.pid, signal.SIGKILL)
-                else:
-                    self.sweep_processes()
-                process.wait()
-                return reason
+        reason = watch(lambda: process.poll() is not None, {read: collected}, deadline, self._broken)
+        if reason in ("time", "output"):
+            os.killpg(process.pid, signal.SIGKILL)
+        elif reason:
+            self.sweep_processes()
+        process.wait()
+        return reason
 
     def sweep_processes(self) -> None:
         """Kill everything, again and again while a fork bomb goes on."""
@@ -155,48 +130,6 @@ class Supervisor:
         if processes > self.limits["processes"]:
             return "processes"
         return "memory" if pages * resource.getpagesize() > self.limits["memory_mb"] << 20 else ""
-
-    def _remember(self, state: int) -> None:
-        parts = os.pread(state, 1 << 20, 0).split(b"\0")
-        if len(parts) < 3:
-            return
-        self.cwd = os.fsdecode(parts[0])
-        pairs = (os.fsdecode(part).partition("=") for part in parts[1:-1])
-        self.environ = {name: value for name, _, value in pairs if name not in ("_", "SHLVL", "PWD", "OLDPWD")}
-
-
-class Output:
-    """The first and the last bytes of an output, ``limit`` in all."""
-
-    def __init__(self, limit: int):
-        self.limit, self.size = limit, 0
-        self._head, self._tail = bytearray(), bytearray()
-
-    def take(self, fd: int) -> bool:
-        """Read what is there; false where the other side has closed."""
-        try:
-            part = os.read(fd, 1 << 16)
-        except BlockingIOError:
-            return True
-        self.size += len(part)
-        room = max(0, self.limit // 2 - len(self._head))
-        self._head += part[:room]
-        self._tail = (self._tail + part[room:])[-(self.limit // 2) :]
-        return bool(part)
-
-    def drain(self, fd: int) -> None:
-        """Read what is left in the pipe, and not what a background process goes on to write."""
-        end = self.size + (1 << 17)
-        before = -1
-        while before < self.size < end:
-            before = self.size
-            self.take(fd)
-
-    def text(self) -> str:
-        """The output; where something was left out, that is said."""
-        left_out = self.size - len(self._head) - len(self._tail)
-        middle = f"\n[... {left_out} bytes left out ...]\n".encode() if left_out else b""
-        return (bytes(self._head) + middle + bytes(self._tail)).decode("utf-8", "replace")
 
 
 def usage() -> tuple[int, int]:
@@ -277,7 +210,3 @@ def _exactly(stream: Any, size: int) -> bytes:
             return b""
         parts += part
     return bytes(parts)
-
-
-if __name__ == "__main__":
-    main()

@@ -14,68 +14,29 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable
 from harnesslab_envs.sandbox.inside import HEAD
+from harnesslab_envs.sandbox.protocol import CAPABILITIES, SPARE_S, Done, Limits, MachineGone, runnable
 
 PROGRAMS = ("bwrap", "unshare", "mount", "sh", "sed")
 TOOLS = "/opt/harnesslab"
 """Where the machine has its supervisor, a Python and Python modules, read-only."""
+BOOT = f"import sys; sys.path.insert(0, '{TOOLS}'); from harnesslab_envs.sandbox.inside import main; main()"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 START_S = 60.0
-SPARE_S = 30.0
-"""Beyond a command's own limit, before the supervisor is taken to hang."""
 IDS = 65_536
 _HERE = Path(__file__).parent
 _LIBRARIES = ("LD_LIBRARY_PATH", f"{TOOLS}/python/lib")
 """A Python that was built with a shared library looks for it where it was installed, and then finds the system's."""
 
-CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
-"""What root inside may do over the machine's own files and processes; nothing that reaches the kernel's settings."""
 READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 """Root of the host owns these, and so may root inside, which is the same user without its capabilities."""
 HIDDEN = ("/proc/kcore", "/proc/keys", "/proc/timer_list")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Of the whole machine, but for ``seconds`` and ``output`` (characters), which are a command's."""
-
-    seconds: float = 30.0
-    output: int = 8_000
-    memory_mb: int = 1_024
-    disk_mb: int = 256
-    processes: int = 128
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """How a command ended: what it wrote (both streams), its exit status (negative: a signal), and which limit stopped
-    it: ``"time"``, ``"output"``, ``"memory"``, ``"processes"``, or empty."""
-
-    output: str
-    code: int
-    stopped: str = ""
-
-
-def shown(done: Done, seconds: float) -> str:
-    """A command's end as an agent is shown it: its output, and its exit status where that is not 0."""
-    reasons = {
-        "time": f"[stopped: it ran for more than {seconds:g} s]",
-        "output": "[stopped: it wrote too much]",
-        "memory": "[stopped: too much memory; everything that ran was ended]",
-        "processes": "[stopped: too many processes; everything that ran was ended]",
-    }
-    end = reasons.get(done.stopped) or (f"[exit status {done.code}]" if done.code else "")
-    return "\n".join(part for part in (done.output.rstrip(), end) if part) or "[no output]"
-
-
-class MachineGone(Exception):
-    """A command ended the machine itself (it killed the first process, say)."""
 
 
 class Machine:
@@ -110,9 +71,9 @@ class Machine:
         Raises MachineGone where the script ended the machine.
         """
         seconds = self.limits.seconds if seconds is None else seconds
-        if "\0" in script:
-            return Done("bash: the command holds a NUL character\n", 126)
-        script = script.encode("utf-8", "replace").decode("utf-8")
+        script, refused = runnable(script)
+        if refused:
+            return refused
         fields = {"script": script, "seconds": seconds, "output": self.limits.output, "keep_state": keep_state}
         return Done(**self._ask("run", seconds + SPARE_S, **fields))
 
@@ -157,7 +118,7 @@ class Machine:
                 [
                     *("unshare", "--user", "--mount", "--propagation", "private", "sh", "-c", script, "sh"),
                     *("sh", str(_HERE / "setup.sh"), self._base, str(self.limits.disk_mb)),
-                    *("--args", str(arguments.fileno()), python_inside(), "-I", "-S", f"{TOOLS}/inside.py"),
+                    *("--args", str(arguments.fileno()), python_inside(), "-I", "-S", "-c", BOOT),
                 ],
                 stdin=inner.fileno(),
                 stdout=subprocess.DEVNULL,
@@ -243,7 +204,8 @@ def _bwrap_arguments(modules: Sequence[str]) -> list[str]:
     words += [word for path in READ_ONLY if Path(path).exists() for word in ("--ro-bind", path, path)]
     words += [word for path in HIDDEN if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
     words += ["--cap-drop", "ALL", *(word for name in CAPABILITIES for word in ("--cap-add", f"CAP_{name}"))]
-    words += ["--ro-bind", str(_HERE / "inside.py"), f"{TOOLS}/inside.py"]
+    for name in ("inside.py", "rules.py"):
+        words += ["--ro-bind", str(_HERE / name), f"{TOOLS}/harnesslab_envs/sandbox/{name}"]
     if not _python_is_inside():
         words += ["--ro-bind", sys.base_prefix, f"{TOOLS}/python", "--setenv", *_LIBRARIES]
         words += [
