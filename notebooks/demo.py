@@ -5,6 +5,8 @@ Cells tagged ``demo`` are printed as they end. Set LIVE=1 to let the model answe
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -30,13 +32,21 @@ def text_of(output: Any) -> str:
 def main() -> int:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     client = NotebookClient(
-        notebook, timeout=CELL_SECONDS, kernel_name="python3", resources={"metadata": {"path": str(HERE)}}
+        notebook,
+        timeout=CELL_SECONDS,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(HERE)}},
+        extra_arguments=["--log-level=ERROR"],
     )
-    started = time.monotonic()
+    if sys.stdout.isatty():
+        os.environ["COLUMNS"] = str(shutil.get_terminal_size().columns)  # the kernel's tables fit the terminal
+    heading, started = "", time.monotonic()
     print(f"running {NOTEBOOK.name} ...", flush=True)
     with client.setup_kernel():
         for number, cell in enumerate(notebook.cells):
             if cell.cell_type != "code":
+                titles = [line.strip("# ") for line in cell.source.splitlines() if line.startswith("## ")]
+                heading = titles[-1] if titles else heading
                 continue
             try:
                 client.execute_cell(cell, number)
@@ -44,6 +54,9 @@ def main() -> int:
                 print(f"cell {number} failed:\n{error}", file=sys.stderr)
                 return 1
             if "demo" in cell.metadata.get("tags", ()):
+                if heading:
+                    print(f"\n== {heading} ==", flush=True)
+                    heading = ""
                 print("\n" + "\n".join(filter(None, map(text_of, cell.outputs))).rstrip(), flush=True)
     print(f"\ndone in {time.monotonic() - started:.0f} s; the lab is {HERE.name}/labs/kitchen. Next: make lab")
     return 0

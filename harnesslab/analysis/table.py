@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import html
+import os
+import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CELL_LIMIT = 120
+LEAST = 16
+"""Characters that a column keeps where the terminal is too narrow for the table."""
 ROW_LIMIT = 60
 
 
@@ -43,6 +48,8 @@ class Table(Sequence[Mapping[str, Any]]):
             return f"{self.title}: nothing yet" if self.title else "nothing yet"
         cells = [[_cell(row.get(column)) for column in self.columns] for row in self.rows[:ROW_LIMIT]]
         widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(self.columns)]
+        _fit(widths, _room())
+        cells = [[_cut(text, width) for text, width in zip(line, widths, strict=True)] for line in cells]
         lines = [self.title] if self.title else []
         lines.append("  ".join(name.ljust(width) for name, width in zip(self.columns, widths, strict=True)).rstrip())
         lines.append("  ".join("-" * width for width in widths))
@@ -76,4 +83,21 @@ def _cell(value: Any) -> str:
         text = f"{value:.3g}"
     else:
         text = " ".join(str(value).split())
-    return text if len(text) <= CELL_LIMIT else text[: CELL_LIMIT - 1] + "…"
+    return _cut(text, CELL_LIMIT)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _room() -> int:
+    """Characters in a line of the reader's terminal; 0, for any number, where there is none, as in a notebook."""
+    if not os.environ.get("COLUMNS") and not sys.stdout.isatty():
+        return 0
+    return shutil.get_terminal_size((0, 0)).columns
+
+
+def _fit(widths: list[int], room: int) -> None:
+    """Take from the widest columns until a line fits, or until none is wider than it must be."""
+    while room and sum(widths) + 2 * (len(widths) - 1) > room and max(widths) > LEAST:
+        widths[widths.index(max(widths))] -= 1
