@@ -40,9 +40,10 @@ def version(show: Annotated[bool, typer.Option("--version", help="print the vers
 @models.command("list")
 def models_list() -> None:
     """Name, size, licence, and whether the file is there."""
-    from harnesslab.llm.models import list_models
+    from harnesslab.llm.models import list_models, models_folder
 
-    _table(list_models())
+    _table([{key: value for key, value in row.items() if key != "path"} for row in list_models()])
+    typer.echo(f"  They lie in {models_folder()}")
 
 
 @models.command("get")
@@ -56,14 +57,24 @@ def models_get(name: str, quiet: Quiet = False) -> None:
 @data.command("list")
 def data_list() -> None:
     """Data sets, and which of them are there."""
-    from harnesslab.data import status
+    from harnesslab.data import data_dir, status
 
+    rows = status()
     _table(
         [
-            {"name": row.dataset.name, "what": row.dataset.title, "state": row.state, "folder": row.folder}
-            for row in status()
+            {
+                "name": row.dataset.name,
+                "state": row.state,
+                "MB": f"{sum(file.size for file in row.dataset.files) / 1e6:.1f}",
+                "what": row.dataset.title,
+            }
+            for row in rows
         ]
     )
+    typer.echo(f"  They lie in {data_dir()}")
+    if any(row.state == "changed" for row in rows):
+        typer.echo("  changed: there are other files than the published ones, or not all of them")
+    _to_type({row.dataset.name: f"harnesslab data get {row.dataset.name}" for row in rows if row.state == "missing"})
 
 
 @data.command("get")
@@ -78,21 +89,23 @@ def data_get(name: str, quiet: Quiet = False) -> None:
 def envs_list(
     counts: Annotated[bool, typer.Option("--counts", help="count the tasks of those with processes, too")] = False,
 ) -> None:
-    """Environments by name; where one is not usable, why and how to get it."""
+    """Environments by name, and below the table what to type for those that are missing."""
     from harnesslab.envtools import list_environments
 
+    rows = list_environments(counts=counts)
     _table(
         [
             {
                 "name": row.name,
+                "state": "here" if row.runs else "missing",
+                "tasks": row.tasks,
                 "what": row.title,
-                "runs in": row.runs or "-",
-                "search / gate / sealed": row.tasks,
-                "note": row.note,
             }
-            for row in list_environments(counts=counts)
+            for row in rows
         ]
     )
+    typer.echo("  tasks: search / gate / sealed" + ("" if counts else "; --counts counts those of all that are here"))
+    _to_type({row.name: row.command or row.note for row in rows if not row.runs})
 
 
 @envs.command("install")
@@ -185,16 +198,30 @@ def _open(path: Path) -> Lab:
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
+    """A table as wide as the terminal: the last column is wrapped where there is no room, and nothing is cut."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*rows[0], box=box.SIMPLE) if rows else Table()
+    table = Table(box=box.SIMPLE)
+    *short, last = rows[0] if rows else [""]
+    for name in short:
+        table.add_column(Text(name), no_wrap=True)
+    table.add_column(Text(last), overflow="fold")
     for row in rows:
         # Text, not markup: names and notes may come from packages of others.
         table.add_row(*(Text(_cell(value)) for value in row.values()))
     Console().print(table)
+
+
+def _to_type(commands: dict[str, str]) -> None:
+    """What to type for each name, one a line, never wrapped by us, so that it can be copied whole."""
+    if commands:
+        width = max(map(len, commands))
+        typer.echo("\n  What is missing, and how to get it:\n")
+        for name, command in commands.items():
+            typer.echo(f"  {name:{width}}   {command}")
 
 
 def _cell(value: Any) -> str:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harnesslab.cli import app
-from harnesslab.envtools import list_environments, new
+from harnesslab.envtools import EnvStatus, list_environments, new
 from harnesslab.errors import ConfigError
 from harnesslab.harness.load import load_folder
 from harnesslab.rollout.process.folder import EnvFolder
@@ -53,8 +53,10 @@ def test_the_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("harnesslab.rollout.process.load.find_spec", lambda name: None)
     rows = {row.name: row for row in list_environments()}
     assert rows["tables"].runs == "this process" and rows["tables"].tasks == "24 / 24 / 24"
-    assert rows["dbbench"].runs == "" and "harnesslab data get dbbench" in rows["dbbench"].note
-    assert rows["babyai"].runs == "" and "harnesslab envs install babyai" in rows["babyai"].note
+    assert rows["dbbench"].runs == "" and rows["dbbench"].command == "harnesslab data get dbbench"
+    assert rows["babyai"].runs == "" and rows["babyai"].command == "harnesslab envs install babyai"
+    assert "harnesslab envs install babyai" in rows["babyai"].note
+    assert rows["kitchen"].title == "A small household text world of our own"
     assert list(rows) == sorted(rows)
 
 
@@ -68,8 +70,48 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     env.write_text(env.read_text("utf-8").replace('"solved": self._solved()', '"solved": 1'), "utf-8")
     broken = run(app, ["envs", "check", "./lock", "--limit", "1"])
     assert broken.exit_code == 1 and "must be a bool" in broken.output
-    listed = run(app, ["envs", "list"], env={"COLUMNS": "300"})
-    assert listed.exit_code == 0 and "babyai" in listed.output and "24 / 24 / 24" in listed.output
+
+
+@pytest.mark.parametrize("columns", [80, 60, 200])
+def test_the_list_is_readable_in_a_terminal(columns: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder with a long name, so that a path in a sentence would not fit into any line of it"
+    monkeypatch.setenv("HARNESSLAB_ENVS", str(folder))
+    monkeypatch.setenv("HARNESSLAB_DATA", str(folder))
+    monkeypatch.setattr("harnesslab.rollout.process.load.find_spec", lambda name: None)
+    listed = run(app, ["envs", "list"], env={"COLUMNS": str(columns)})
+    assert listed.exit_code == 0 and "…" not in listed.output
+    table, _, below = listed.output.partition("What is missing, and how to get it:")
+    lines = [line.rstrip() for line in table.partition("  tasks:")[0].splitlines()]
+    assert max(map(len, lines)) <= columns
+    assert any(line.split() == ["name", "state", "tasks", "what"] for line in lines)
+    assert any("tables" in line and "here" in line and "24 / 24 / 24" in line for line in lines)
+    words = " ".join(line[-columns:].strip() for line in lines)
+    assert "FrozenLake" in words and "agentbench-os" in words
+    typed = dict(line.split(maxsplit=1) for line in below.splitlines() if line.strip())
+    assert typed["dbbench"] == "harnesslab data get dbbench"
+    assert typed["babyai"] == "harnesslab envs install babyai"
+    assert "kitchen" not in typed
+
+
+def test_what_cannot_be_got_by_a_command_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = EnvStatus("far", "far away", note="The map [of it] is missing: " + "draw one, " * 20)
+    monkeypatch.setattr("harnesslab.envtools.list_environments", lambda counts: [row])
+    listed = run(app, ["envs", "list"], env={"COLUMNS": "80"})
+    assert f"  far   {row.note}" in listed.output
+
+
+def test_data_and_models_are_listed_without_cuts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / ("long " * 20).strip()
+    monkeypatch.setenv("HARNESSLAB_DATA", str(folder))
+    monkeypatch.setenv("HARNESSLAB_MODELS", str(folder))
+    listed = run(app, ["data", "list"], env={"COLUMNS": "80"}).output
+    assert str(folder) in listed and "harnesslab data get alfworld" in listed and "36.5" in listed
+    (folder / "dbbench").mkdir(parents=True)
+    (folder / "dbbench" / "dev.jsonl").write_text("mine", "utf-8")
+    listed = run(app, ["data", "list"], env={"COLUMNS": "80"}).output
+    assert "changed: there are other files" in listed and "harnesslab data get dbbench" not in listed
+    listed = run(app, ["models", "list"], env={"COLUMNS": "80"}).output
+    assert str(folder) in listed and "…" not in listed
 
 
 def test_one_broken_folder_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

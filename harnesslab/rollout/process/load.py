@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 from importlib.util import find_spec
 from typing import Any
@@ -43,7 +44,13 @@ def not_installed(folder: EnvFolder) -> str:
     """The sentence for an environment whose packages are not there."""
     older = " It was installed for other requirements than it has now." if venv_of(folder).others() else ""
     size = f" (about {folder.manifest.python.size_mb} MB)" if folder.manifest.python.size_mb else ""
-    return f"The environment '{folder.name}' is not installed.{older} Get it with: harnesslab envs install {_arg(folder)}{size}"
+    return f"The environment '{folder.name}' is not installed.{older} Get it with: {install_command(folder)}{size}"
+
+
+def install_command(folder: EnvFolder) -> str:
+    """What a person types to install it."""
+    ours = folder.packages()[0][0] == HOME_PACKAGE
+    return f"harnesslab envs install {folder.name if ours else shlex.quote(str(folder.path))}"
 
 
 def how(folder: EnvFolder) -> str:
@@ -54,10 +61,6 @@ def how(folder: EnvFolder) -> str:
     if folder.manifest.process.in_process and not _missing_here(folder):
         return "this process"
     return "" if folder.needs_packages() else "process"
-
-
-def _arg(folder: EnvFolder) -> str:
-    return folder.name if folder.packages()[0][0] == HOME_PACKAGE else str(folder.path)
 
 
 def _missing_here(folder: EnvFolder) -> list[str]:
