@@ -130,8 +130,8 @@ def read(file: Path) -> dict[tuple[str, ...], Record]:
 
 
 def fill(panel: Panel, file: Path) -> None:
-    """Play what is not in the file yet, in this process's hash seed, and add it."""
-    environment, done = panel.load(), read(file)
+    """Play what is not in the file yet, in this process's hash seed, and add it. It stops when its parent is gone."""
+    environment, done, parent = panel.load(), read(file), os.getppid()
     with file.open("a", encoding="utf-8") as out:
         if file.stat().st_size and not file.read_bytes().endswith(b"\n"):
             out.write("\n")
@@ -141,6 +141,8 @@ def fill(panel: Panel, file: Path) -> None:
                     *(panel.name, environment.version, os.environ["PYTHONHASHSEED"], f"{task.split} {task.id}", agent),
                     *(False, "", "", 0.0, (), 0.0),
                 )  # fmt: skip
+                if os.getppid() != parent:
+                    return
                 if blank.key() not in done:
                     policy = environment.oracle(task) if agent == "oracle" else null_policy(environment, task)
                     out.write(json.dumps(asdict(played(environment, task, policy, blank))) + "\n")
@@ -209,7 +211,8 @@ def summary(
         unsolved = [seed for seed in HASH_SEEDS if not of(seed, name, "oracle").solved]
         if unsolved:
             which = "" if unsolved == [*HASH_SEEDS] else f" in process {unsolved[0]} only"
-            remarks.append(f"not solved{which}: {name} {of(unsolved[0], name, 'oracle').broken}".rstrip())
+            why = of(unsolved[0], name, "oracle").broken.partition("\n")[0]
+            remarks.append(f"not solved{which}: {name} {why}".rstrip())
     return row, [*remarks, *(f"differs: {name}" for name in differ)]
 
 
