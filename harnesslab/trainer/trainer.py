@@ -14,7 +14,7 @@ from harnesslab.lab import Lab
 from harnesslab.llm.meter import Meter, Price
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.certify import Fork, certify
-from harnesslab.rollout.env import Split
+from harnesslab.rollout.env import SPLITS, Split
 from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
@@ -33,6 +33,7 @@ from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.measure import Measurer, Panel, choose_panel
 from harnesslab.trainer.optimizer import GreedyMonotonic, Optimizer
 from harnesslab.trainer.parameter import Parameter
+from harnesslab.trainer.parts import check_parts
 from harnesslab.trainer.probe import Probe, probe
 from harnesslab.trainer.proposal import Proposal, Proposals
 from harnesslab.trainer.sealed import open_sealed
@@ -69,6 +70,7 @@ class Trainer:
 
         Raises ConfigError when no lab or no backbone is known, or a setting is wrong.
         """
+        check_parts(lab=lab, llm=llm, estimator=estimator, criterion=criterion, optimizer=optimizer)
         config = read_config(config_path) if config_path is not None else TrainFile()
         self.settings = make_settings(settings, config.settings)
         self.lab = lab if lab is not None else open_lab(config, Path(config_path or ".").resolve().parent.parent)
@@ -229,7 +231,9 @@ class Trainer:
     # -- panels ---------------------------------------------------------------------------------------
 
     def panel(self, split: Split) -> Panel:
-        """The tasks that are played of a split."""
+        """The tasks that are played of a split. Raises ConfigError for a split that there is not."""
+        if split not in SPLITS:
+            raise ConfigError(f"there is no split {split!r}; there are {', '.join(SPLITS)}")
         tasks = self.lab.environment.tasks(split)
         return choose_panel(
             [task for task in tasks if task.id not in self.forked],

@@ -151,10 +151,15 @@ def test_resume_goes_on_inside_the_epoch(open_lab: Callable[..., Any]) -> None:
         return obedient(messages)
 
     first = trainer(lab, WRONG, RIGHT, llm=hl.LLM.scripted(dies))
-    with pytest.raises(KeyboardInterrupt):
-        for loss in first.epochs(2):
-            loss.backward()
-            first.optimizer.step()
+    # A shell starts what runs in the background with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            for loss in first.epochs(2):
+                loss.backward()
+                first.optimizer.step()
+    finally:
+        signal.signal(signal.SIGINT, before)
     played = {run["purpose"]: len(lab.runs.episodes(run["id"])) for run in lab.runs.runs()}
     assert 0 < played["gate"] < 8
     # A new kernel: new objects on the same lab; the queue comes from the journal.

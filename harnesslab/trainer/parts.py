@@ -1,0 +1,25 @@
+"""Checks of what a Trainer is made of, so that a wrong part is told at once and not from the depths of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harnesslab.errors import ConfigError
+
+_PARTS = {
+    "lab": (("repo", "environment"), "a lab, as Lab.open(path, env=...) gives it"),
+    "llm": (("complete", "identity"), "a backbone, such as LLM('name', base_url=...) or LLM.local('smollm2-135m')"),
+    "estimator": (("propose",), "an estimator, such as MiningEstimator()"),
+    "criterion": (("judge", "name"), "a criterion, such as StrictPareto()"),
+    "optimizer": (("bind", "step"), "an optimizer, such as GreedyMonotonic()"),
+}
+
+
+def check_parts(**parts: Any) -> None:
+    """Raise ConfigError for a part that is a class or lacks what its protocol asks for; ``None`` is left out."""
+    for name, part in parts.items():
+        wanted, what = _PARTS[name]
+        if isinstance(part, type):
+            raise ConfigError(f"{name} is the class {part.__name__}: make one, with {part.__name__}()")
+        if part is not None and not all(hasattr(part, attribute) for attribute in wanted):
+            raise ConfigError(f"{name} must be {what}, not {part!r:.60}")
