@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from harnesslab.errors import ConfigError
 from harnesslab.rollout.env import Split
@@ -43,22 +44,20 @@ class Settings(BaseModel):
         return {"search": self.search, "gate": self.gate, "sealed": self.sealed}[split]
 
 
-class LocalModel(BaseModel):
-    """An embedded model: the arguments of ``LLM.local``."""
+class Model(BaseModel):
+    """A backbone: ``local`` with the options of ``LLM.local``, or ``model`` with those of ``LLM``."""
 
     model_config = ConfigDict(extra="forbid")
 
-    local: str
+    local: str | None = None
+    model: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
 
-
-class RemoteModel(BaseModel):
-    """A model behind an OpenAI-compatible URL: the arguments of ``LLM``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    model: str
-    options: dict[str, Any] = Field(default_factory=dict)
+    @model_validator(mode="after")
+    def _one(self) -> Model:
+        if (self.local is None) == (self.model is None):
+            raise ValueError("give either 'local', the name or path of a local model, or 'model', the name at a server")
+        return self
 
 
 class TrainFile(BaseModel):
@@ -69,7 +68,7 @@ class TrainFile(BaseModel):
     format: Literal[1] = 1
     lab: str | None = None
     env: str | None = None
-    llm: LocalModel | RemoteModel | None = None
+    llm: Model | None = None
     settings: Settings = Settings()
 
 
@@ -109,20 +108,29 @@ def open_lab(config: TrainFile, base: Path) -> Lab:
 
 def open_llm(config: TrainFile) -> Backbone:
     """The backbone that the file names."""
-    from harnesslab.llm.client import LLM
+    from harnesslab.llm import LLM, Connection
 
     if config.llm is None:
         raise ConfigError("no backbone: pass llm=..., or name one in the configuration file")
+    options = dict(config.llm.options)
     try:
-        if isinstance(config.llm, LocalModel):
-            return LLM.local(config.llm.local, **config.llm.options)
-        return LLM(config.llm.model, **config.llm.options)
+        if config.llm.model is None:
+            return LLM.local(str(config.llm.local), **options)
+        if isinstance(options.get("connection"), dict):
+            options["connection"] = Connection(**options["connection"])
+        return LLM(config.llm.model, **options)
     except TypeError as error:
         raise ConfigError(f"llm.options: {error}") from error
 
 
 def explain(error: ValidationError) -> str:
     """The first thing that is wrong, as key and reason."""
-    first = error.errors()[0]
+    first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"]) or "the file"
-    return f"key '{key}': {first['msg']}"
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        message = "unknown key"
+        known = [*TrainFile.model_fields, *Settings.model_fields, *Model.model_fields]
+        if close := difflib.get_close_matches(str(first["loc"][-1]), known, n=1):
+            message += f"; did you mean '{close[0]}'?"
+    return f"key '{key}': {message}"
