@@ -26,7 +26,7 @@ notebooks: $(VENV)/.test
 	$(BIN)/python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout=180 -p no:randomly -q notebooks
 
 # Environments whose packages come in seconds; a test skips, and says why, where one could not be had.
-CHECKED := babyai gymtext bfcl tau2 agentdojo terminal
+CHECKED := babyai gymtext bfcl tau2 agentdojo terminal webshop
 HARNESSLAB_ENVS ?= $(abspath $(VENV))/envs
 
 $(VENV)/.envs: $(VENV)/.test $(wildcard envs/harnesslab_envs/*/env.toml envs/harnesslab_envs/*/requirements.txt)
