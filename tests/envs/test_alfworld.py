@@ -8,12 +8,14 @@ import os
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable
 from harnesslab.rollout.process.folder import find_folder
 from harnesslab.rollout.process.load import how
+from harnesslab.rollout.registry import load_environment
 from harnesslab_envs.alfworld.env import environment
 from harnesslab_envs.alfworld.games import find_games, parse
 from harnesslab_envs.mixing import mixed
@@ -99,16 +101,37 @@ def test_mixed_holds_each_family_in_its_share() -> None:
     assert mixed(reversed(items), lambda item: item[0], lambda item: item) == chosen
 
 
-def test_an_episode_by_the_walkthrough() -> None:
+@pytest.fixture
+def official() -> Any:
+    """The environment over the official games, in processes of its own."""
     folder = find_folder("alfworld")
     games = Path(os.environ.get("HARNESSLAB_ALFWORLD_GAMES") or "absent")
     if folder is None or not how(folder):
         pytest.skip("alfworld is not installed: harnesslab envs install alfworld")
     if not games.exists():
         pytest.skip("the official games are not here: HARNESSLAB_ALFWORLD_GAMES names none")
-    from harnesslab.rollout.registry import load_environment
+    return load_environment("alfworld", games=str(games.resolve()))
 
-    environ = load_environment("alfworld", games=str(games.resolve()))
+
+def test_a_game_leaves_no_library_behind(official: Any) -> None:
+    task = official.tasks("sealed")[1]
+    env = official.make()
+    for _ in range(2):
+        env.reset(seed=task.seed, options=task.options)
+    libraries = {
+        line.split(maxsplit=5)[5]
+        for pid in map(
+            int, (Path("/proc") / str(os.getpid()) / "task" / str(os.getpid()) / "children").read_text().split()
+        )
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines()
+        if "libdownward" in line
+    }
+    env.close()
+    assert len(libraries) == 1
+
+
+def test_an_episode_by_the_walkthrough(official: Any) -> None:
+    environ = official
     task = next(task for task in environ.tasks("sealed") if task.family == "pick_and_place_simple")
     env, policy = environ.make(), environ.oracle(task)
     try:

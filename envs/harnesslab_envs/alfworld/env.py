@@ -70,7 +70,9 @@ class HouseEnv:
 
     def close(self) -> None:
         """Drop the game. Safe to call twice."""
-        self._game = self._state = None
+        game, self._game, self._state = self._game, None, None
+        if game is not None:
+            game.close()
 
     def _info(self, invalid: bool = False) -> dict[str, Any]:
         return {
