@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harnesslab.trainer.pairs import pair_up
 
 if TYPE_CHECKING:
+    from harnesslab.rollout.progress import Bar
     from harnesslab.trainer.trainer import Trainer
 
 
@@ -45,15 +46,14 @@ class Probe:
         return "\n".join(lines)
 
 
-async def probe(trainer: Trainer) -> Probe:
-    """Measure the baseline twice on the gate, the second time anew."""
+async def probe(trainer: Trainer, bar: Bar) -> Probe:
+    """Measure the baseline twice on the gate, both times anew; ``bar`` counts each of the two runs."""
     from harnesslab.analysis.statistics import minimum_gain
-    from harnesslab.rollout.progress import Bar
 
     panel, commit = trainer.panel("gate"), trainer.lab.repo.baseline()
     measurer = trainer.measurer()
-    first = await measurer.measure(commit, panel, Bar("probe A", len(panel), show=False), purpose="probe", fresh=True)
-    second = await measurer.measure(commit, panel, Bar("probe A'", len(panel), show=False), purpose="probe", fresh=True)
+    first = await measurer.measure(commit, panel, bar, purpose="probe", fresh=True)
+    second = await measurer.measure(commit, panel, bar, purpose="probe", fresh=True)
     pairs = [pair for pair in pair_up(first, second) if pair.scorable]
     flips = sum(pair.before.solved != pair.after.solved for pair in pairs)
     replies = [reply for episode in second for step in episode.steps for reply in step.replies]

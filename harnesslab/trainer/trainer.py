@@ -210,7 +210,8 @@ class Trainer:
 
     def probe(self) -> Probe:
         """A/A: the baseline twice on the gate; noise floor, minimum effect, cost. Spends two runs."""
-        return run_sync(probe(self))
+        bar = Bar("probe", len(self.panel("gate")), show=self.settings.progress)
+        return self._wait(probe(self, bar), bar)
 
     def certify(self, run: Run | None = None) -> list[Fork]:
         """Replay a run's action chains (default: the baseline's on the gate) in fresh environments.

@@ -22,6 +22,7 @@ from harnesslab.errors import (
 )
 from harnesslab.llm import Completion
 from harnesslab.rollout.bounds import null_policy
+from harnesslab.rollout.progress import Bar
 from harnesslab.trainer.verdict import Verdict
 from tests.conftest import always
 from tests.worlds import CorridorWorld
@@ -291,8 +292,13 @@ def test_certified_forks_leave_the_panels(open_lab: Callable[..., Any]) -> None:
     assert "gate-3" not in {task.id for task in made.panel("gate").tasks}
 
 
-def test_the_probe_reports_noise_and_the_least_effect(open_lab: Callable[..., Any]) -> None:
+def test_the_probe_reports_noise_and_the_least_effect(
+    open_lab: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(Bar, "tick", lambda bar: shown.append(bar.text()))
     calm = trainer(open_lab("calm")).probe()
+    assert shown[-1].startswith("probe: 8/8 episodes")
     assert (calm.tasks, calm.flips, calm.minimum) == (8, 0, 5)
     coin = iter(range(10_000))
     wild = trainer(
