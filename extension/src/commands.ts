@@ -1,5 +1,5 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
-import { ICommandPalette, InputDialog } from '@jupyterlab/apputils';
+import type { ICommandPalette } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { refreshIcon } from '@jupyterlab/ui-components';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
@@ -87,11 +87,22 @@ export function addCommands(options: {
     describedBy: nothing,
     isEnabled: hasLab,
     execute: async () => {
-      const base = await InputDialog.getText({ title: trans.__('Compare'), text: 'HEAD' });
-      const head = base.value ? await InputDialog.getText({ title: trans.__('with') }) : null;
-      if (session.lab !== null && base.value && head?.value) {
-        views.open({ lab: session.lab, base: base.value.trim(), head: head.value.trim() });
+      const { lab } = session;
+      if (lab === null) {
+        return;
       }
+      // To start with: what the newest promotion has changed. The form in the view takes any other two.
+      const { items } = await session.client.history(lab, 0, 2);
+      views.open({ lab, base: items.at(1)?.commit ?? 'HEAD', head: 'HEAD' });
+    }
+  });
+  commands.addCommand(CommandIDs.compareBaseline, {
+    label: trans.__('Compare with the Baseline'),
+    describedBy: { args: TARGET },
+    isEnabled: args => chosen(args) !== null,
+    execute: args => {
+      const row = chosen(args);
+      return row && views.open({ lab: row.lab, base: 'HEAD', head: row.ref });
     }
   });
 

@@ -8,6 +8,7 @@ export const CommandIDs = {
   chooseLab: 'harnesslab:choose-lab',
   openRef: 'harnesslab:open-ref',
   compare: 'harnesslab:compare',
+  compareBaseline: 'harnesslab:compare-baseline',
   openFolder: 'harnesslab:open-folder',
   undo: 'harnesslab:undo',
   accept: 'harnesslab:accept',

@@ -9,11 +9,13 @@ import { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { Client } from './api';
 import { addCommands } from './commands';
 import { PLUGIN_ID } from './ids';
+import { keepLab, rememberedLab } from './kept';
 import { addRoute } from './route';
 import { Session } from './model/session';
 import { readSettings } from './model/settings';
@@ -32,7 +34,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     ISettingRegistry,
     INotebookTracker,
     IDefaultFileBrowser,
-    IEditorLanguageRegistry
+    IEditorLanguageRegistry,
+    IStateDB
   ],
   activate: (
     app: JupyterFrontEnd,
@@ -43,11 +46,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
     registry: ISettingRegistry | null,
     notebooks: INotebookTracker | null,
     browser: IDefaultFileBrowser | null,
-    languages: IEditorLanguageRegistry | null
+    languages: IEditorLanguageRegistry | null,
+    state: IStateDB | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('harnesslab');
     const client = new Client(app.serviceManager.serverSettings);
-    const session = new Session(client);
+    const session = new Session(client, rememberedLab(state));
+    keepLab(session, state);
     const views = new Views({ app, session, trans, client, languages, notebooks, browser });
     const sidebar = new SidebarWidget(session, views.ui);
     app.shell.add(sidebar, 'left', { rank: 550, type: 'Harness labs' });

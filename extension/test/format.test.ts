@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
 
-import { formatDate, formatDelta, formatNumber, shortRef, sparkline } from '../src/model/format';
+import { nullTranslator } from '@jupyterlab/translation';
+
+import {
+  formatDate,
+  formatDelta,
+  formatNumber,
+  shortPath,
+  shortRef,
+  sparkline
+} from '../src/model/format';
+import { factName, factValue } from '../src/model/words';
 
 describe('formatDate', () => {
   const now = Date.parse('2026-01-02T00:00:00Z');
@@ -13,6 +23,10 @@ describe('formatDate', () => {
     ['2026-01-02T00:00:00Z', 'now']
   ])('%s is %s', (stamp, words) => {
     expect(formatDate(stamp, 'relative', now, 'en')).toBe(words);
+  });
+
+  it('has a short form', () => {
+    expect(formatDate('2026-01-01T22:00:00Z', 'short', now, 'en')).toBe('2 hr. ago');
   });
 
   it('writes ISO in UTC whatever the zone of the stamp', () => {
@@ -29,13 +43,61 @@ describe('numbers', () => {
     expect([3, 0, -2, null].map(formatDelta)).toEqual(['+3', '0', '−2', '–']);
   });
 
-  it('reads what JSON has no number for', () => {
-    expect([0.123456, 'Infinity', null, 12].map(formatNumber)).toEqual([
-      '0.1235',
-      'Infinity',
-      '–',
-      '12'
-    ]);
+  it.each([
+    [0.123456, '0.1235'],
+    [12, '12'],
+    [-5, '−5'],
+    [123456.7, '123457'],
+    [0, '0'],
+    ['Infinity', '∞'],
+    ['-inf', '−∞'],
+    ['NaN', '–'],
+    [null, '–'],
+    ['exact', 'exact']
+  ])('writes %s as %s', (value, written) => {
+    expect(formatNumber(value)).toBe(written);
+  });
+});
+
+describe('facts', () => {
+  const trans = nullTranslator.load('harnesslab');
+
+  it.each([
+    ['prompt_tokens', 'Prompt tokens'],
+    ['backbone.model', 'Backbone'],
+    ['my_own.figure', 'My own figure'],
+    ['constructor', 'Constructor']
+  ])('%s is called %s', (name, words) => {
+    expect(factName(name, trans)).toBe(words);
+  });
+
+  it.each([
+    ['0.031250001', '0.03125'],
+    ['9000', '9000'],
+    ['inf', '∞'],
+    ['null', '–'],
+    ['true', 'yes'],
+    ['1+ffdc6fe9', '1+ffdc6fe9'],
+    ['exact McNemar', 'exact McNemar']
+  ])('%s is written %s', (value, words) => {
+    expect(factValue(value, trans)).toBe(words);
+  });
+});
+
+describe('shortPath', () => {
+  const long = 'a-long-project-folder/experiments/kitchen';
+
+  it('leaves a short path as it is', () => {
+    expect(shortPath('labs/kitchen', [])).toBe('labs/kitchen');
+  });
+
+  it('keeps the end of a long one, and at least its last folder', () => {
+    expect(shortPath(long, [long, 'labs/tables'])).toBe('…/experiments/kitchen');
+    expect(shortPath(`labs/${'k'.repeat(40)}`, [])).toBe(`…/${'k'.repeat(40)}`);
+  });
+
+  it('stays whole where it could be mistaken', () => {
+    expect(shortPath(long, [long, 'other/experiments/kitchen'])).toBe(long);
   });
 });
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import type { Client, Live, Overview } from '../src/api';
-import { Session } from '../src/model/session';
+import { Session, nextSearch, nextWait } from '../src/model/session';
 import { DEFAULTS } from '../src/model/settings';
 
 const RUNNING = {
@@ -20,12 +20,14 @@ class FakeClient {
   running: Live['running'] = null;
   problem: Error | null = null;
   calls: string[] = [];
-  delay = 0;
+  /** How long each of the next answers takes, in milliseconds; then they come at once. */
+  delays: number[] = [];
+  paths = ['a'];
 
   async labs(): Promise<unknown> {
     this.calls.push('labs');
     return {
-      items: [{ path: 'a', name: 'a', kind: 'lab', problem: null }],
+      items: this.paths.map(path => ({ path, name: path, kind: 'lab', problem: null })),
       truncated: false,
       problems: []
     };
@@ -38,7 +40,8 @@ class FakeClient {
 
   async live(path: string): Promise<Live> {
     this.calls.push(`live ${path}`);
-    await vi.advanceTimersByTimeAsync(this.delay);
+    const delay = this.delays.shift() ?? 0;
+    await new Promise(resolve => setTimeout(resolve, delay));
     if (this.problem) {
       throw this.problem;
     }
@@ -122,6 +125,66 @@ describe('Session', () => {
     expect(session.error).toBeNull();
   });
 
+  it('is not put off by one slow answer', async () => {
+    session.active = true;
+    await pass(3_000);
+    client.delays = [20_000];
+    const slow = count('live');
+    await pass(22_100);
+    expect(count('live')).toBe(slow + 1);
+    client.running = RUNNING;
+    await pass(2_100);
+    expect(session.running).toEqual(RUNNING);
+  });
+
+  it('asks a server less often that is slow again and again', async () => {
+    session.active = true;
+    await pass(3_000);
+    client.delays = Array(6).fill(2_000);
+    await pass(30_000);
+    const slow = count('live');
+    await pass(20_000);
+    expect(count('live') - slow).toBeLessThanOrEqual(3);
+    expect(count('live') - slow).toBeGreaterThan(0);
+    await pass(60_000);
+    const quick = count('live');
+    await pass(10_000);
+    expect(count('live') - quick).toBeGreaterThanOrEqual(4);
+  });
+
+  it('looks at once when it is asked to, however long it waits after failures', async () => {
+    session.active = true;
+    await pass(3_000);
+    client.problem = new Error('down');
+    await pass(90_000);
+    client.problem = null;
+    void session.refresh();
+    await pass(10);
+    const before = count('live');
+    expect(session.error).toBeNull();
+    await pass(6_100);
+    expect(count('live') - before).toBeGreaterThanOrEqual(2);
+  });
+
+  it('finds a first lab by itself, with ever longer waits, and only while it is shown', async () => {
+    client.paths = [];
+    session.active = true;
+    await pass(60_000);
+    const early = count('labs');
+    expect(early).toBeLessThanOrEqual(7);
+    session.active = false;
+    await pass(60_000);
+    expect(count('labs')).toBe(early);
+    session.active = true;
+    await pass(10);
+    client.paths = ['first'];
+    await pass(4_100);
+    expect([session.lab, session.version]).toEqual(['first', 'v1']);
+    const found = count('labs');
+    await pass(20_000);
+    expect(count('labs')).toBe(found);
+  });
+
   it('drops what belongs to a lab that was left', async () => {
     session.active = true;
     await pass(10);
@@ -136,5 +199,26 @@ describe('Session', () => {
     session.settings = { ...DEFAULTS, roots: ['labs'] };
     await pass(10);
     expect(count('labs')).toBe(2);
+  });
+});
+
+describe('waits', () => {
+  it.each([
+    [2_000, 100, 100, 2_000],
+    [2_000, 9_000, 0, 2_000],
+    [2_000, 9_000, 1_000, 4_000],
+    [2_000, 9_000, 9_000, 10_000],
+    [60_000, 9_000, 9_000, 60_000]
+  ])('usually %i, after answers of %i and %i: %i ms', (usual, last, before, wait) => {
+    expect(nextWait(usual, last, before)).toBe(wait);
+  });
+
+  it.each([
+    [2_000, 10, 4_000],
+    [15_000, 10, 15_000],
+    [2_000, 1_000, 20_000],
+    [15_000, 5_000, 60_000]
+  ])('a search after %i ms that took %i ms: %i ms', (waited, took, wait) => {
+    expect(nextSearch(waited, took)).toBe(wait);
   });
 });

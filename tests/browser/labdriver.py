@@ -37,6 +37,8 @@ USUAL = {"width": 1400, "height": 900}
 """The size of the page, in pixels."""
 PATIENCE_MS = 30_000
 """How long the browser waits for something to appear; the machines of CI are slow."""
+LOAD_MS = 4 * PATIENCE_MS
+"""How long the page of JupyterLab may take to load and to start: megabytes of scripts, the first time compiled."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +97,15 @@ def running_browser() -> Iterator[Any]:
 def open_lab(context: Any, server: LabServer, query: str = "reset") -> Any:
     """A new page with JupyterLab in it; `query` goes into its address."""
     page = context.new_page()
-    page.goto(server.address(query))
+    page.goto(server.address(query), timeout=LOAD_MS)
     wait_for_lab(page)
     return page
 
 
 def wait_for_lab(page: Any) -> None:
     """Until JupyterLab has started and its layout is restored."""
-    page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=2 * PATIENCE_MS)
-    page.wait_for_function("window.jupyterapp !== undefined", timeout=2 * PATIENCE_MS)
+    page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=LOAD_MS)
+    page.wait_for_function("window.jupyterapp !== undefined", timeout=LOAD_MS)
     page.evaluate("window.jupyterapp.restored.then(() => true)")
 
 

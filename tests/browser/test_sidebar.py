@@ -17,9 +17,9 @@ from typing import Any
 
 import labmaker
 import pytest
-from labdriver import LabServer, open_lab, run_command, save_notebook, set_theme, wait_for_lab
+from labdriver import LOAD_MS, LabServer, open_lab, run_command, save_notebook, set_theme, wait_for_lab
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]  # the first test waits until JupyterLab has started
 
 LIGHT, DARK, CONTRAST = "JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"
 SIDEBAR = "#harnesslab-sidebar"
@@ -108,7 +108,8 @@ def confirm(page: Any, button: str, why: str | None = None) -> str:
     accept = dialog.get_by_role("button", name=button)
     if why is not None:
         assert accept.is_disabled(), "a reason is needed first"
-        dialog.get_by_label("Reason").fill(why)
+        dialog.locator("textarea:focus").wait_for()
+        page.keyboard.type(why)
     words = str(dialog.inner_text())
     accept.click()
     dialog.wait_for(state="detached")
@@ -152,20 +153,25 @@ def test_the_list_is_filtered_sorted_and_walked_with_keys(page: Any, sidebar: An
     sidebar.get_by_text("1 ref", exact=True).wait_for()
     assert "contract/base" in options.first.inner_text()
     sidebar.get_by_label("Decided by").select_option("Anyone")
+    sidebar.get_by_text("2 refs", exact=True).wait_for()
     sidebar.get_by_label("Reason").fill("t0")
     sidebar.get_by_text("1 ref", exact=True).wait_for()
     assert "regulation/stop" in options.first.inner_text()
-    sidebar.get_by_label("Reason").fill("")
+    sidebar.get_by_label("Reason").fill("nobody said this")
+    sidebar.get_by_text("No ref matches the filters.").wait_for()
+    sidebar.get_by_role("button", name="Clear the filters").click()
+    sidebar.get_by_text("2 refs", exact=True).wait_for()
+    assert sidebar.get_by_label("Reason").input_value() == ""
     sidebar.get_by_label("Order").select_option("Most lost first")
     page.wait_for_function("() => document.querySelector('.jp-harnesslab-Row')?.innerText.includes('regulation/stop')")
     sidebar.get_by_role("listbox").focus()
     page.keyboard.press("End")
-    assert options.nth(1).get_attribute("aria-selected") == "true"
+    sidebar.locator(f"{ROW}[aria-posinset='2'][aria-selected=true]").wait_for()
     page.keyboard.press("Enter")
     page.locator(VIEW).get_by_role("heading", level=2, name="contract/base").wait_for()
     page.get_by_role("tab", name=re.compile("Rejected")).focus()
     page.keyboard.press("ArrowRight")
-    assert page.get_by_role("tab", name=re.compile("Promoted")).get_attribute("aria-selected") == "true"
+    page.get_by_role("tab", name=re.compile("Promoted"), selected=True).wait_for()
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK, CONTRAST])
@@ -205,11 +211,24 @@ def test_a_view_shows_diff_evidence_verdict_and_trajectories(page: Any, sidebar:
     assert "go to the kitchen" in step.inner_text() and "action/snap" in step.inner_text()
     step.get_by_text("Exact request and replies").click()
     step.get_by_text('"temperature": 0').wait_for()
+    view.get_by_role("button", name="Close").click()
+    opener = view.get_by_role("button", name="t3")
+    page.wait_for_function("node => document.activeElement === node", arg=opener.element_handle())
+
+
+def test_a_verdict_speaks_in_words(page: Any, sidebar: Any) -> None:
+    view = open_row(page, "Rejected", "regulation/stop")
+    verdict = view.get_by_role("region", name="Verdict").inner_text()
+    for words in ("∞", "Prompt tokens", "p value", "Steps allowed an episode", "Invalid actions an episode"):
+        assert words in verdict
+    for raw in ("Infinity", "prompt_tokens", "backbone.model"):
+        assert raw not in verdict
+    assert "−1 (from 1 to 0)" in view.inner_text()
 
 
 def test_markup_of_others_stays_text(page: Any, sidebar: Any) -> None:
     view = open_row(page, "Rejected", "regulation/stop")
-    view.get_by_text("Only the 1 flips").wait_for()
+    view.get_by_text("Only the 1 flip of 6 tasks").wait_for()
     view.get_by_role("button", name="t0", exact=True).click()
     view.get_by_text("They part at step").wait_for()
     view = open_row(page, "Pending", "skill/markup")
@@ -227,13 +246,14 @@ def test_accept_and_undo(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
     view.get_by_role("button", name="Accept…").click()
     words = confirm(page, "Accept candidate", "It helps")
     assert "Fast-forward refs/heads/main" in words and kitchen.ref("promoted", "pending") in words
+    toast = page.get_by_role("alert").filter(has_text="Teach the recipe is the baseline now.")
+    toast.hover()  # it stays as long as the pointer is on it
     view.get_by_text("Promoted", exact=True).wait_for()
     commit = before[kitchen.ref("candidates", "pending")]
     assert kitchen.refs()["refs/heads/main"] == commit
     note = kitchen.note(commit)
     assert (note["decided_by"], note["why"]) == ("person", "It helps")
     sidebar.get_by_text("Pending (2)").wait_for()
-    toast = page.get_by_role("alert").filter(has_text="Teach the recipe is the baseline now.")
     toast.get_by_role("button", name="Undo").click()
     confirm(page, "Undo")
     view.get_by_text("Pending", exact=True).wait_for()
@@ -333,18 +353,31 @@ def test_any_two_refs_and_links_that_last(kitchen: Kitchen, context: Any, lab_se
     view = open_row(page, "Rejected", "contract/base")
     form = view.get_by_role("form", name="Compare two refs")
     form.get_by_label("Compare").first.fill(kitchen.ids["start"])
-    form.get_by_label("with").fill(kitchen.ref("promoted", "second"))
-    with page.expect_response(lambda answer: "/api/workspaces/" in answer.url and answer.request.method == "PUT"):
+    chosen = form.get_by_label("with")
+    chosen.fill("loop")
+    choice = form.locator(f"option[value='{kitchen.ref('promoted', 'second')}']").first
+    choice.wait_for(state="attached")
+    assert choice.get_attribute("label") == "regulation/loop (promoted)"
+    chosen.fill(kitchen.ref("promoted", "second"))
+    opened = f"{kitchen.path}:{kitchen.ids['start']}...{kitchen.ref('promoted', 'second')}"
+
+    def saved(answer: Any) -> bool:
+        # Once in the layout and once among the views: what was saved a moment earlier lacks one of them.
+        return answer.request.method == "PUT" and (answer.request.post_data or "").count(opened) >= 2
+
+    with page.expect_response(saved):
         form.get_by_role("button", name="Compare").click()  # and wait until the layout has been saved
     compared = page.locator(".jp-harnesslab-View", has_text="beside harnesslab/promoted")
     compared.locator("[data-path='regulation/loop.yaml']").wait_for()
-    link = compared.get_by_role("link", name="Link to this page").get_attribute("href")
+    link = compared.get_by_role("link", name="Copy link").get_attribute("href")
     query = link.partition("?")[2]
-    page.goto(page.url.replace("reset", "kept"))
+    compared.get_by_role("link", name="Copy link").click()
+    page.get_by_text("The link was copied.").wait_for()
+    page.goto(page.url.replace("reset", "kept"), timeout=LOAD_MS)
     wait_for_lab(page)
     page.get_by_role("tab", name="contract/base").wait_for()
     page.locator("[data-path='regulation/loop.yaml']").first.wait_for(state="attached")
-    page.goto(f"{lab_server.url}lab?{query}")
+    page.goto(f"{lab_server.url}lab?{query}", timeout=LOAD_MS)
     wait_for_lab(page)
     # The workspace may hold other tabs with the same file; they are hidden.
     page.locator("[data-path='regulation/loop.yaml'] >> visible=true").first.wait_for()
@@ -375,6 +408,23 @@ def test_it_follows_a_run_within_three_seconds(page: Any, sidebar: Any, kitchen:
     assert all("/live" in url for url in asked), "progress alone loads no list again"
 
 
+def test_long_names_fit_into_a_narrow_sidebar(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
+    from harnesslab.store import LabRepo, RunStore
+
+    long = "normalise_every_reply_to_the_nearest_admissible_action_by_edit_distance"
+    with RunStore.open(kitchen.folder) as store:
+        store.set_progress("measure", f"evaluate action/{long}", 1, 12, {"note": f"candidate: {long}"})
+        repo = LabRepo.open(kitchen.folder)
+        labmaker.propose(repo, f"action/{long}.yaml", "kind: snap\n", f"Once {long}")
+        repo.close()
+        sidebar.get_by_role("progressbar").wait_for()
+        page.get_by_role("tab", name=re.compile("Pending")).click()
+        sidebar.locator(ROW, has_text=long).wait_for()
+        widths = sidebar.evaluate("node => [node.scrollWidth, node.clientWidth]")
+        assert widths[0] <= widths[1] <= 300, "nothing is cut and nothing scrolls sideways"
+        store.clear_progress("measure")
+
+
 def test_it_rests_while_hidden(page: Any, sidebar: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/harnesslab/" in request.url else None)
@@ -394,8 +444,13 @@ def test_a_new_candidate_appears_by_itself(page: Any, sidebar: Any, kitchen: Kit
     from harnesslab.store import LabRepo
 
     repo = LabRepo.open(kitchen.folder)
-    labmaker.propose(repo, "skill/new.yaml", "kind: procedure\ntext: new\n", "New")
+    candidate = labmaker.propose(repo, "skill/new.yaml", "kind: procedure\ntext: new\n", "New")
     sidebar.get_by_text("Pending (4)").wait_for()
+    view = open_row(page, "Pending", "skill/new")
+    solved = {"baseline": ["t0"], "candidate": []}
+    repo.reject(candidate.id, labmaker.verdict(candidate, solved, "reject", why="It loses t0"))
+    view.get_by_text("Reason: It loses t0").wait_for()  # an open view follows, too
+    assert view.get_by_role("button", name="Accept…").count() == 0
     repo.close()
 
 
@@ -417,7 +472,13 @@ def test_an_empty_root_says_how_to_start(context: Any, lab_server: LabServer) ->
     empty.get_by_role("heading", name="No lab here yet").wait_for()
     assert "hl.Lab.open(" in empty.inner_text()
     assert violations(page, SIDEBAR) == []
-    page.close()
+    folder = lab_server.root / "first"
+    labmaker.make_lab(folder)
+    try:
+        page.wait_for_selector(f"{ROW}[data-lab='first']")  # it is found by itself
+    finally:
+        page.close()
+        shutil.rmtree(folder)
 
 
 def test_a_foreign_repository_is_read_only(page: Any, lab_server: LabServer) -> None:

@@ -262,6 +262,9 @@ async def test_foreign_repositories_are_read_only(fetch: Any, jp_root_dir: Path)
     ref = rejected["items"][0]["ref"]
     _, detail = await fetch("ref", lab="swe", ref=ref)
     assert detail["read_only"] and detail["actions"] == []
+    _, cell = await fetch("cell", lab="swe", ref=ref, notebook="notebooks/01.ipynb")
+    compile(cell["source"], "cell", "exec")
+    assert "list_foreign('../swe')" in cell["source"]
     _, diff = await fetch("diff", lab="swe", base=detail["parent"], head=ref)
     assert diff["files"][0]["head_text"] == "PROMPT = 'c'\n"
     _, history = await fetch("history", lab="swe")

@@ -20,8 +20,7 @@ export async function confirm(
           Dialog.okButton({ label: title, className: 'jp-harnesslab-Confirm' })
         ]
       : [Dialog.cancelButton({ label: trans.__('Close') })],
-    defaultButton: 0,
-    focusNodeSelector: plan.allowed ? 'textarea' : 'button'
+    defaultButton: 0
   });
   body.dialog = dialog;
   const result = await dialog.launch();
@@ -61,6 +60,8 @@ class PlanBody extends ReactWidget {
             {needsWhy ? trans.__('Reason (required)') : trans.__('Reason')}
             <textarea
               className="jp-harnesslab-Input"
+              // The dialog looks for what to focus before React has drawn it.
+              autoFocus
               rows={3}
               maxLength={4000}
               required={needsWhy}

@@ -1,9 +1,9 @@
-import { Notification } from '@jupyterlab/apputils';
+import { Clipboard, Notification } from '@jupyterlab/apputils';
 import { INotebookTracker, NotebookActions } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-// Without a time to close, a notification goes to the list behind the bell and nobody sees it.
-const SHOWN = { autoClose: 5_000 } as const;
+/** Without a time to close, a notification goes to the list behind the bell and nobody sees it. */
+export const SHOWN = { autoClose: 5_000 } as const;
 
 /** Put a code cell below the active one; the clipboard takes it where no notebook is open. */
 export async function insertCell(
@@ -13,7 +13,7 @@ export async function insertCell(
 ): Promise<void> {
   const panel = notebooks?.currentWidget;
   if (!panel) {
-    await navigator.clipboard.writeText(source);
+    Clipboard.copyToSystem(source); // the browser's own clipboard is missing where the page came by plain HTTP
     Notification.info(
       trans.__('No notebook is open; the cell was copied to the clipboard.'),
       SHOWN

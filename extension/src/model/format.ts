@@ -12,10 +12,10 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['second', 1]
 ];
 
-/** An ISO time stamp in the wanted format; text that is no date comes back as it is. */
+/** An ISO time stamp in the wanted format (`short`: a distance in few letters, for narrow places); text that is no date comes back as it is. */
 export function formatDate(
   stamp: string,
-  format: DateFormat,
+  format: DateFormat | 'short',
   now: number = Date.now(),
   locale?: string
 ): string {
@@ -31,10 +31,10 @@ export function formatDate(
   }
   const seconds = (time - now) / 1000;
   const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1];
-  return new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(
-    Math.round(seconds / size),
-    unit
-  );
+  return new Intl.RelativeTimeFormat(locale, {
+    numeric: 'auto',
+    style: format === 'short' ? 'short' : 'long'
+  }).format(Math.round(seconds / size), unit);
 }
 
 /** `+3`, `-1`, `0` with a real minus sign, or an en dash where nothing was measured. */
@@ -45,13 +45,37 @@ export function formatDelta(delta: number | null): string {
   return delta > 0 ? `+${delta}` : delta < 0 ? `−${-delta}` : '0';
 }
 
-/** A metric for a table: at most four significant digits, `–` where there is none. */
+/**
+ * A number as a person writes it: four significant digits, whole numbers whole, a real minus sign and the sign for
+ * infinity; `–` where there is none. The server sends `Infinity` and Python's `inf` as text, since JSON has neither.
+ */
 export function formatNumber(value: number | string | null): string {
-  if (value === null) {
-    return '–';
+  const number = value === null ? NaN : Number(String(value).replace(/inf$/i, 'Infinity'));
+  if (Number.isNaN(number)) {
+    return value === null || value === 'NaN' ? '–' : String(value);
   }
-  const number = Number(value);
-  return Number.isFinite(number) ? String(Number(number.toPrecision(4))) : String(value);
+  const size = Math.abs(number);
+  const digits =
+    size === Infinity ? '∞' : String(size < 1000 ? Number(size.toPrecision(4)) : Math.round(size));
+  return number < 0 ? `−${digits}` : digits;
+}
+
+/**
+ * The path of a lab for a narrow list: a long one loses its first folders.
+ *
+ * @param others the paths beside it; where a shorter form could mean one of them, it stays whole.
+ */
+export function shortPath(path: string, others: readonly string[], longest = 26): string {
+  const parts = path.split('/');
+  for (let from = 0; from < parts.length; from++) {
+    const tail = parts.slice(from).join('/');
+    const last = from === parts.length - 1;
+    if (tail.length <= longest || last) {
+      const clash = others.some(other => other !== path && other.endsWith(`/${tail}`));
+      return from === 0 || clash ? path : `…/${tail}`;
+    }
+  }
+  return path;
 }
 
 /** The last part of a ref, or the first ten digits of a commit. */

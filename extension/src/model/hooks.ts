@@ -13,6 +13,16 @@ export function useSignal<T>(signal: ISignal<T, unknown>): void {
   }, [signal]);
 }
 
+/** The value once it has rested for `ms` milliseconds; the first one at once. */
+export function useSettled<T>(value: T, ms: number): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}
+
 /** The result of asking the server, while it is awaited, and when it failed. */
 export interface IAnswer<T> {
   readonly value: T | null;

@@ -16,6 +16,8 @@ export interface IUi {
   open(target: Target): void;
   /** The address that opens a target in a new page. */
   href(target: Target): string;
+  /** Copy the address of a target, for a message to somebody else. */
+  copyLink(target: Target): void;
   /** Ask for confirmation, then act. */
   act(action: ActionName, lab: string, ref: string): void;
   copyCell(lab: string, ref: string): void;

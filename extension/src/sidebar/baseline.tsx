@@ -1,12 +1,13 @@
 import React from 'react';
 
 import type { Overview } from '../api';
-import { formatDate, shortRef } from '../model/format';
+import { shortRef } from '../model/format';
 import { useUi } from '../model/ui';
+import { When } from './when';
 
 /** The harness at the branch head: what it is, how good it is, with which backbone. */
 export function BaselineCard(props: { overview: Overview }): JSX.Element {
-  const { trans, act, copyCell, exportZip, open, href, settings } = useUi();
+  const { trans, act, copyCell, exportZip, open, href } = useUi();
   const { baseline, lab, dirty, undo } = props.overview;
   const { score } = baseline;
   const target = { lab: lab.path, ref: baseline.commit };
@@ -51,7 +52,7 @@ export function BaselineCard(props: { overview: Overview }): JSX.Element {
         </dd>
         <dt>{trans.__('Since')}</dt>
         <dd>
-          <time dateTime={baseline.when}>{formatDate(baseline.when, settings().dateFormat)}</time>
+          <When stamp={baseline.when} />
         </dd>
       </dl>
       {readOnly && (
@@ -71,7 +72,7 @@ export function BaselineCard(props: { overview: Overview }): JSX.Element {
       <div className="jp-harnesslab-Buttons">
         {undo && (
           <button
-            className="jp-harnesslab-Button"
+            className="jp-harnesslab-Button jp-harnesslab-OneLine"
             title={undo.label}
             onClick={() => act('undo', lab.path, undo.ref)}
           >
@@ -81,7 +82,11 @@ export function BaselineCard(props: { overview: Overview }): JSX.Element {
         <button
           className="jp-harnesslab-Button"
           onClick={() => copyCell(lab.path, baseline.commit)}
-          title={trans.__('Put a cell that opens this lab into the active notebook')}
+          title={
+            readOnly
+              ? trans.__('Put a cell that lists these candidates into the active notebook')
+              : trans.__('Put a cell that opens this lab into the active notebook')
+          }
         >
           {trans.__('Copy as cell')}
         </button>

@@ -17,7 +17,7 @@ export function Filters(props: {
         type="search"
         className="jp-harnesslab-Input"
         aria-label={trans.__('Text')}
-        placeholder={trans.__('Filter by text')}
+        placeholder={trans.__('Filter text')}
         value={query.text}
         maxLength={200}
         onChange={event => change({ text: event.target.value })}
@@ -27,7 +27,7 @@ export function Filters(props: {
           type="search"
           className="jp-harnesslab-Input"
           aria-label={trans.__('Reason')}
-          placeholder={trans.__('Filter by reason')}
+          placeholder={trans.__('Filter reason')}
           value={query.reason}
           maxLength={200}
           onChange={event => change({ reason: event.target.value })}

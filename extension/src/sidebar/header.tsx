@@ -1,6 +1,7 @@
 import { refreshIcon, folderIcon } from '@jupyterlab/ui-components';
 import React from 'react';
 
+import { shortPath } from '../model/format';
 import type { Session } from '../model/session';
 import { useUi } from '../model/ui';
 
@@ -10,6 +11,7 @@ export function Header(props: { session: Session }): JSX.Element {
   const { session } = props;
   const found = session.labs?.items ?? [];
   const strayed = session.lab !== null && !found.some(item => item.path === session.lab);
+  const paths = found.map(item => item.path);
   const pick = (path: string) => (path === '' ? chooseLab() : void session.choose(path));
   return (
     <div className="jp-harnesslab-Header">
@@ -17,12 +19,18 @@ export function Header(props: { session: Session }): JSX.Element {
         className="jp-harnesslab-Select"
         aria-label={trans.__('Lab')}
         value={session.lab ?? ''}
+        title={session.lab ?? undefined}
+        onFocus={() => void session.searchAgain()}
         onChange={event => pick(event.target.value)}
       >
-        {strayed && <option value={session.lab ?? ''}>{session.lab}</option>}
+        {strayed && (
+          <option value={session.lab ?? ''}>{shortPath(session.lab ?? '', paths)}</option>
+        )}
         {found.map(item => (
           <option key={item.path} value={item.path} title={item.problem?.message ?? item.path}>
-            {item.problem ? trans.__('%1 (unusable)', item.path) : item.path}
+            {item.problem
+              ? trans.__('%1 (unusable)', shortPath(item.path, paths))
+              : shortPath(item.path, paths)}
           </option>
         ))}
         <option value="">{trans.__('Choose by path…')}</option>

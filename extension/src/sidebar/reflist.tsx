@@ -1,15 +1,18 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import React, { useEffect, useId, useMemo, useReducer, useRef, useState } from 'react';
+import React, { ReactNode, useEffect, useId, useMemo, useReducer, useRef, useState } from 'react';
 
 import type { RefQuery, RefRow } from '../api';
-import { formatDate, formatDelta, rowName } from '../model/format';
+import { formatDelta, rowName } from '../model/format';
 import { PagedList } from '../model/pages';
 import { useUi } from '../model/ui';
 import { ErrorNote, Loading } from './messages';
 import { Layer } from './timeline';
+import { When } from './when';
 
 const ROW_HEIGHT = 58;
 const JUMP = 10;
+/** The number of the right button of a mouse. */
+const RIGHT = 2;
 
 /** The refs that match a query: a virtual list over the paged endpoint, usable by keyboard. */
 export function RefList(props: {
@@ -17,9 +20,11 @@ export function RefList(props: {
   query: RefQuery;
   version: string;
   label: string;
+  /** What is shown where there is no row. */
+  nothing: ReactNode;
 }): JSX.Element {
   const { trans, client, open } = useUi();
-  const { lab, query, version, label } = props;
+  const { lab, query, version, label, nothing } = props;
   const [, again] = useReducer((count: number) => count + 1, 0);
   const [error, setError] = useState<unknown>(null);
   const [active, setActive] = useState(0);
@@ -104,6 +109,9 @@ export function RefList(props: {
   if (list.total === null) {
     return <Loading />;
   }
+  if (total === 0) {
+    return <div className="jp-harnesslab-Nothing">{nothing}</div>;
+  }
   return (
     <>
       <p className="jp-harnesslab-Count" role="status">
@@ -115,7 +123,16 @@ export function RefList(props: {
         role="listbox"
         aria-label={label}
         tabIndex={0}
-        aria-activedescendant={total > 0 ? `${id}-${active}` : undefined}
+        aria-activedescendant={`${id}-${active}`}
+        onContextMenu={event => {
+          // The menu key means the active row, but the browser reports it for the list, which has the focus.
+          const row = document.getElementById(`${id}-${active}`);
+          if (event.target === event.currentTarget && event.button !== RIGHT && row) {
+            event.preventDefault();
+            event.stopPropagation();
+            row.dispatchEvent(contextMenuAt(row));
+          }
+        }}
         onKeyDown={event => {
           const action = keys[event.key];
           if (action && !event.ctrlKey && !event.metaKey && !event.altKey) {
@@ -152,13 +169,24 @@ export function RefList(props: {
   );
 }
 
+function contextMenuAt(node: HTMLElement): MouseEvent {
+  const { left, bottom } = node.getBoundingClientRect();
+  return new MouseEvent('contextmenu', {
+    bubbles: true,
+    cancelable: true,
+    clientX: left,
+    clientY: bottom
+  });
+}
+
 function Row(props: { row: RefRow | undefined }): JSX.Element {
-  const { trans, settings } = useUi();
+  const { trans } = useUi();
   const { row } = props;
   if (!row) {
     return <span className="jp-harnesslab-Meta">…</span>;
   }
   const when = row.when ?? row.proposed;
+  const why = row.why || (row.about === rowName(row) ? '' : row.about);
   const who = row.decided_by === 'person' ? row.who : row.decided_by && trans.__('criterion');
   return (
     <>
@@ -170,15 +198,15 @@ function Row(props: { row: RefRow | undefined }): JSX.Element {
           {formatDelta(row.delta)}
         </span>
       </span>
-      <span className="jp-harnesslab-Why" title={row.why || row.about}>
-        {row.why || row.about}
+      <span className="jp-harnesslab-Why" title={why}>
+        {why}
       </span>
       <span className="jp-harnesslab-Meta">
         {row.layer !== null && <Layer layer={row.layer} />}
         {row.state === 'undecided' && <span>{trans.__('undecided')}</span>}
         {row.override && <span>{trans.__('override')}</span>}
         {who && <span>{who}</span>}
-        <time dateTime={when}>{formatDate(when, settings().dateFormat)}</time>
+        <When stamp={when} short />
       </span>
     </>
   );

@@ -1,11 +1,15 @@
 import React, { useId, useState } from 'react';
 
 import type { Overview, RefQuery } from '../api';
+import { useSettled } from '../model/hooks';
 import { useUi } from '../model/ui';
 import { Filters } from './filters';
 import { RefList } from './reflist';
 
 type Tab = RefQuery['state'];
+
+/** How long typing must rest before the list is asked for, in milliseconds. */
+const REST_MS = 200;
 
 const TABS: readonly Tab[] = ['pending', 'rejected', 'promoted'];
 
@@ -35,8 +39,15 @@ export function RefTabs(props: { overview: Overview }): JSX.Element {
     setTab(next);
     document.getElementById(`${id}-${next}`)?.focus();
   };
+  const empty: Record<Tab, string> = {
+    pending: trans.__('No candidate waits for a decision.'),
+    rejected: trans.__('Nothing was rejected yet.'),
+    promoted: trans.__('Nothing was promoted yet.')
+  };
+  const settled = useSettled(filter, REST_MS);
   // A decider or reason that is hidden for pending refs must not filter them.
-  const shown = tab === 'pending' ? { ...filter, reason: '', decider: '' as const } : filter;
+  const shown = tab === 'pending' ? { ...settled, reason: '', decider: '' as const } : settled;
+  const filtered = Boolean(shown.text || shown.reason || shown.layer || shown.decider);
   return (
     <section className="jp-harnesslab-Refs" aria-label={trans.__('Candidates')}>
       <div className="jp-harnesslab-Tabs" role="tablist" aria-label={trans.__('State')}>
@@ -75,6 +86,23 @@ export function RefTabs(props: { overview: Overview }): JSX.Element {
           query={{ state: tab, ...shown }}
           version={version}
           label={names[tab]}
+          nothing={
+            filtered ? (
+              <>
+                <p role="status">{trans.__('No ref matches the filters.')}</p>
+                <button
+                  className="jp-harnesslab-Button"
+                  onClick={() =>
+                    setFilter({ ...NO_FILTER, sort: filter.sort, order: filter.order })
+                  }
+                >
+                  {trans.__('Clear the filters')}
+                </button>
+              </>
+            ) : (
+              <p role="status">{empty[tab]}</p>
+            )
+          }
         />
       </div>
     </section>

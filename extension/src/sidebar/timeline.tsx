@@ -1,10 +1,11 @@
 import React, { useState } from 'react';
 
 import type { HistoryItem } from '../api';
-import { formatDate, sparkline } from '../model/format';
+import { sparkline } from '../model/format';
 import { useAnswer } from '../model/hooks';
 import { useUi } from '../model/ui';
 import { ErrorNote } from './messages';
+import { When } from './when';
 
 const PAGE = 30;
 const WIDTH = 120;
@@ -79,7 +80,7 @@ function TimelineItem(props: {
   current: boolean;
   canRollBack: boolean;
 }): JSX.Element {
-  const { trans, act, href, open, settings } = useUi();
+  const { trans, act, href, open } = useUi();
   const { lab, item, current, canRollBack } = props;
   const target = { lab, ref: item.ref };
   return (
@@ -92,6 +93,7 @@ function TimelineItem(props: {
     >
       <a
         href={href(target)}
+        title={item.subject}
         onClick={event => {
           event.preventDefault();
           open(target);
@@ -104,7 +106,7 @@ function TimelineItem(props: {
       </span>
       <span className="jp-harnesslab-Meta">
         {item.layer !== null && <Layer layer={item.layer} />} {item.who}{' '}
-        <time dateTime={item.when}>{formatDate(item.when, settings().dateFormat)}</time>
+        <When stamp={item.when} short />
         {canRollBack && (
           <button
             className="jp-harnesslab-LinkButton"

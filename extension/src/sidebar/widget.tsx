@@ -74,6 +74,7 @@ function Sidebar(props: { session: Session }): JSX.Element {
         />
       )}
       {empty && <EmptyState problems={labs.problems} />}
+      {session.lab !== null && overview === null && error === null && <Loading />}
       {running && <Progress running={running} />}
       {overview && (
         <>

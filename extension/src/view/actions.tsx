@@ -2,10 +2,11 @@ import React from 'react';
 
 import type { ActionName, RefDetail } from '../api';
 import { useUi } from '../model/ui';
+import { CopyLink } from './link';
 
 /** The buttons for what can be done with a candidate now. */
 export function Actions(props: { lab: string; detail: RefDetail }): JSX.Element {
-  const { trans, act, copyCell, exportZip, href } = useUi();
+  const { trans, act, copyCell, exportZip } = useUi();
   const { lab, detail } = props;
   const { ref } = detail.row;
   const names: Record<ActionName, string> = {
@@ -34,7 +35,7 @@ export function Actions(props: { lab: string; detail: RefDetail }): JSX.Element 
       <button className="jp-harnesslab-Button" onClick={() => exportZip(lab, ref)}>
         {trans.__('Export zip')}
       </button>
-      <a href={href({ lab, ref })}>{trans.__('Link to this page')}</a>
+      <CopyLink target={{ lab, ref }} />
     </div>
   );
 }

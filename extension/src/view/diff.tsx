@@ -5,14 +5,20 @@ import { IEditorLanguageRegistry, jupyterTheme } from '@jupyterlab/codemirror';
 import React, { useEffect, useRef } from 'react';
 
 import type { DiffFile } from '../api';
+import { shortRef } from '../model/format';
 import { useAnswer } from '../model/hooks';
 import { useUi } from '../model/ui';
 import { ErrorNote, Loading } from '../sidebar/messages';
 
-/** The files that differ between two commits, each side by side. */
-export function DiffPane(props: { lab: string; base: string; head: string }): JSX.Element {
+/** The files that differ between two commits, each side by side; `named` says which commits these are. */
+export function DiffPane(props: {
+  lab: string;
+  base: string;
+  head: string;
+  named?: boolean;
+}): JSX.Element {
   const { trans, client } = useUi();
-  const { lab, base, head } = props;
+  const { lab, base, head, named } = props;
   const { value, error } = useAnswer(() => client.diff(lab, base, head), `${lab} ${base} ${head}`);
   if (error !== null) {
     return <ErrorNote error={error} />;
@@ -22,6 +28,18 @@ export function DiffPane(props: { lab: string; base: string; head: string }): JS
   }
   return (
     <div className="jp-harnesslab-Diff">
+      {named && (
+        <dl className="jp-harnesslab-Facts">
+          <dt>{trans.__('Left')}</dt>
+          <dd>
+            <code>{shortRef(value.base.commit)}</code> {value.base.subject}
+          </dd>
+          <dt>{trans.__('Right')}</dt>
+          <dd>
+            <code>{shortRef(value.head.commit)}</code> {value.head.subject}
+          </dd>
+        </dl>
+      )}
       {value.files.length === 0 && <p>{trans.__('No file differs.')}</p>}
       {value.files.map(file => (
         <FileDiff key={file.path} file={file} />
@@ -102,6 +120,8 @@ function mergeView(
     a: { doc: file.base_text, extensions: side(before) },
     b: { doc: file.head_text, extensions: side(after) },
     gutter: true,
+    // Of a file that is new or gone all is changed; to underline every word of it would only be noise.
+    highlightChanges: file.status === 'modified' || file.status === 'renamed',
     collapseUnchanged: { margin: 3, minSize: 6 },
     // Texts of others: never let a diff hang the page.
     diffConfig: { scanLimit: 1000, timeout: 200 }

@@ -1,7 +1,9 @@
-import React from 'react';
+import React, { useState } from 'react';
 
 import type { RefDetail } from '../api';
 import { useUi } from '../model/ui';
+
+const FIRST = 5;
 
 /** Why the candidate was proposed, and what it was expected to do. */
 export function EvidencePane(props: {
@@ -10,6 +12,8 @@ export function EvidencePane(props: {
 }): JSX.Element | null {
   const { trans } = useUi();
   const { evidence, prediction } = props.detail;
+  const [all, setAll] = useState(false);
+  const shown = all ? evidence : evidence.slice(0, FIRST);
   if (evidence.length === 0 && prediction.flips.length === 0 && !prediction.trigger) {
     return null;
   }
@@ -19,7 +23,7 @@ export function EvidencePane(props: {
         <>
           <h3>{trans.__('Evidence')}</h3>
           <ul className="jp-harnesslab-Evidence">
-            {evidence.map((item, index) => (
+            {shown.map((item, index) => (
               <li key={index}>
                 <button
                   className="jp-harnesslab-LinkButton"
@@ -33,6 +37,11 @@ export function EvidencePane(props: {
               </li>
             ))}
           </ul>
+          {shown.length < evidence.length && (
+            <button className="jp-harnesslab-Button" onClick={() => setAll(true)}>
+              {trans.__('Show all %1', evidence.length)}
+            </button>
+          )}
         </>
       )}
       <h3>{trans.__('Prediction')}</h3>

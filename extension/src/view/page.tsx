@@ -2,11 +2,12 @@ import type { ISignal } from '@lumino/signaling';
 import React, { useEffect, useReducer, useState } from 'react';
 
 import type { RefDetail } from '../api';
-import { formatDate, formatDelta, rowName, shortRef } from '../model/format';
+import { formatDelta, rowName, shortRef } from '../model/format';
 import { useAnswer } from '../model/hooks';
 import { useUi } from '../model/ui';
 import { ErrorNote, Loading } from '../sidebar/messages';
 import { Layer } from '../sidebar/timeline';
+import { When } from '../sidebar/when';
 import { Actions } from './actions';
 import { CompareForm } from './compare';
 import { DiffPane } from './diff';
@@ -82,8 +83,8 @@ function Detail(props: { target: One; detail: RefDetail }): JSX.Element {
 }
 
 function Headline(props: { detail: RefDetail }): JSX.Element {
-  const { trans, settings } = useUi();
-  const { row } = props.detail;
+  const { trans } = useUi();
+  const { row, tasks } = props.detail;
   const states: Record<string, string> = {
     pending: trans.__('Pending'),
     commit: trans.__('Commit'),
@@ -97,6 +98,9 @@ function Headline(props: { detail: RefDetail }): JSX.Element {
       : row.decided_by === 'criterion'
         ? trans.__('by the criterion')
         : '';
+  const solved = (['baseline', 'candidate'] as const).map(
+    side => tasks.filter(each => each[side]).length
+  );
   return (
     <header className="jp-harnesslab-Headline">
       <h2>{rowName(row)}</h2>
@@ -104,11 +108,9 @@ function Headline(props: { detail: RefDetail }): JSX.Element {
         <span className="jp-harnesslab-State" data-state={row.state}>
           {states[row.state]}
         </span>{' '}
-        {row.layer !== null && <Layer layer={row.layer} />} {row.kind} {decider}{' '}
+        {row.layer !== null && <Layer layer={row.layer} />} {decider}{' '}
         {row.override && <strong>{trans.__('override')} </strong>}
-        {row.when !== null && (
-          <time dateTime={row.when}>{formatDate(row.when, settings().dateFormat)}</time>
-        )}
+        {row.when !== null && <When stamp={row.when} />}
       </p>
       {row.about && <p>{row.about}</p>}
       {row.why && (
@@ -118,12 +120,22 @@ function Headline(props: { detail: RefDetail }): JSX.Element {
       )}
       <dl className="jp-harnesslab-Facts">
         <dt>{trans.__('Solved')}</dt>
-        <dd>{formatDelta(row.delta)}</dd>
+        <dd>
+          {row.delta === null || tasks.length === 0
+            ? formatDelta(row.delta)
+            : trans.__('%1 (from %2 to %3)', formatDelta(row.delta), ...solved)}
+        </dd>
+        {row.kind !== null && (
+          <>
+            <dt>{trans.__('Kind')}</dt>
+            <dd>{row.kind}</dd>
+          </>
+        )}
         {row.estimator !== null && (
           <>
             <dt>{trans.__('Proposed by')}</dt>
             <dd>
-              {row.estimator}, {formatDate(row.proposed, settings().dateFormat)}
+              {row.estimator}, <When stamp={row.proposed} />
             </dd>
           </>
         )}

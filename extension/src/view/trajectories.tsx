@@ -20,6 +20,15 @@ export function TrajectoryPane(props: {
     `${lab} ${reference} ${task}`
   );
   const heading = useRef<HTMLHeadingElement>(null);
+  const [opener] = useState(document.activeElement);
+  useEffect(
+    () => () => {
+      if (opener instanceof HTMLElement) {
+        opener.focus(); // back to where the reader came from
+      }
+    },
+    [opener]
+  );
   useEffect(() => {
     heading.current?.focus();
     heading.current?.scrollIntoView({ block: 'start' });

@@ -3,6 +3,7 @@ import React, { useState } from 'react';
 import type { RefDetail, TaskOutcome, Verdict } from '../api';
 import { formatNumber, shortRef } from '../model/format';
 import { useUi } from '../model/ui';
+import { factName, factValue } from '../model/words';
 
 const FIRST = 100;
 
@@ -35,19 +36,33 @@ function Figures(props: {
 }): JSX.Element {
   const { trans } = useUi();
   const { verdict, loss, decision } = props;
+  const decisions: Record<string, string> = {
+    promote: trans.__('promote'),
+    reject: trans.__('reject'),
+    undecided: trans.__('undecided')
+  };
+  const inWords = (facts: readonly { name: string; value: string }[]) =>
+    facts.map(({ name, value }) => ({
+      name: factName(name, trans),
+      value: factValue(value, trans)
+    }));
   const groups: [string, readonly { name: string; value: string }[]][] = [
     [
       trans.__('Decision'),
       [
         { name: trans.__('Criterion'), value: verdict.criterion },
-        { name: trans.__('Decision'), value: decision ?? '–' },
+        { name: trans.__('Decision'), value: decision === null ? '–' : decisions[decision] },
         { name: trans.__('Loss (below zero selects)'), value: formatNumber(loss) },
         { name: trans.__('Measured against'), value: shortRef(verdict.baseline) }
       ]
     ],
-    [trans.__('Statistics'), verdict.statistics],
-    [trans.__('Cost'), verdict.cost],
-    [trans.__('What was measured'), verdict.identity]
+    [trans.__('Statistics'), inWords(verdict.statistics)],
+    [trans.__('Cost'), inWords(verdict.cost)],
+    [
+      trans.__('What was measured'),
+      // Its values are names and hashes, some of which look like numbers.
+      verdict.identity.map(({ name, value }) => ({ name: factName(name, trans), value }))
+    ]
   ];
   return (
     <>
@@ -87,7 +102,7 @@ function Figures(props: {
             <tbody>
               {verdict.metrics.map(metric => (
                 <tr key={metric.name}>
-                  <th scope="row">{metric.name}</th>
+                  <th scope="row">{factName(metric.name, trans)}</th>
                   <td>{formatNumber(metric.baseline)}</td>
                   <td>{formatNumber(metric.candidate)}</td>
                 </tr>
@@ -123,7 +138,12 @@ function Tasks(props: {
             checked={onlyFlips}
             onChange={event => setOnlyFlips(event.target.checked)}
           />{' '}
-          {trans.__('Only the %1 flips of %2 tasks', flips.length, tasks.length)}
+          {trans._n(
+            'Only the %1 flip of %2 tasks',
+            'Only the %1 flips of %2 tasks',
+            flips.length,
+            tasks.length
+          )}
         </label>
       </p>
       <div

@@ -1,5 +1,12 @@
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
-import { InputDialog, MainAreaWidget, WidgetTracker, showErrorMessage } from '@jupyterlab/apputils';
+import {
+  Clipboard,
+  InputDialog,
+  MainAreaWidget,
+  Notification,
+  WidgetTracker,
+  showErrorMessage
+} from '@jupyterlab/apputils';
 import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
@@ -8,7 +15,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { Actor } from '../actions/actor';
 import { download } from '../actions/download';
-import { insertCell } from '../actions/notebook';
+import { SHOWN, insertCell } from '../actions/notebook';
 import type { Client } from '../api';
 import { CommandIDs, NAMESPACE } from '../ids';
 import { Target, targetKey, targetQuery } from '../model/links';
@@ -34,8 +41,9 @@ export class Views {
     this._tracker = new WidgetTracker<MainAreaWidget<RefView>>({ namespace: NAMESPACE });
     this._actor = new Actor(client, trans, () => {
       void session.refresh();
-      this._tracker.forEach(view => view.content.refresh());
+      this._refresh();
     });
+    session.changed.connect(() => this._follow());
     this.ui = {
       trans,
       client,
@@ -43,6 +51,10 @@ export class Views {
       settings: () => session.settings,
       open: target => this.open(target),
       href: target => this.href(target),
+      copyLink: target => {
+        Clipboard.copyToSystem(this.href(target));
+        Notification.info(trans.__('The link was copied.'), SHOWN);
+      },
       act: (action, lab, ref) => void this._actor.run(action, lab, ref),
       copyCell: (lab, ref) =>
         void this._try(async () => {
@@ -100,6 +112,27 @@ export class Views {
     });
   }
 
+  /** What the sidebar has seen to have changed is read again in the views, too. */
+  private _follow(): void {
+    const { lab, version } = this._around.session;
+    if (version === '') {
+      return;
+    }
+    if (lab === this._lab && version !== this._version) {
+      this._refresh(lab);
+    }
+    this._lab = lab;
+    this._version = version;
+  }
+
+  private _refresh(lab: string | null = null): void {
+    this._tracker.forEach(({ content }) => {
+      if (lab === null || content.target.lab === lab) {
+        content.refresh();
+      }
+    });
+  }
+
   private async _openFolder(lab: string): Promise<void> {
     const { app, browser } = this._around;
     await app.commands.execute('filebrowser:go-to-path', { path: `/${lab === '.' ? '' : lab}` });
@@ -132,6 +165,8 @@ export class Views {
     }
   }
 
+  private _lab: string | null = null;
+  private _version = '';
   private readonly _tracker: WidgetTracker<MainAreaWidget<RefView>>;
   private readonly _actor: Actor;
 }

@@ -1,4 +1,5 @@
 import { ReactWidget } from '@jupyterlab/ui-components';
+import type { Message } from '@lumino/messaging';
 import { ISignal, Signal } from '@lumino/signaling';
 import React from 'react';
 
@@ -29,14 +30,24 @@ export class RefView extends ReactWidget {
     this.title.closable = true;
   }
 
-  /** Read everything again, because an action has changed the lab. */
+  /** Read everything again, because the lab has changed; a hidden view does so when it is shown. */
   refresh(): void {
-    this._stale.emit();
+    this._behind = !this.isVisible;
+    if (this.isVisible) {
+      this._stale.emit();
+    }
   }
 
   /** Emitted when what is shown should be read again. */
   get stale(): ISignal<this, void> {
     return this._stale;
+  }
+
+  protected onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    if (this._behind) {
+      this.refresh();
+    }
   }
 
   protected render(): JSX.Element {
@@ -54,5 +65,6 @@ export class RefView extends ReactWidget {
     );
   }
 
+  private _behind = false;
   private readonly _stale = new Signal<this, void>(this);
 }

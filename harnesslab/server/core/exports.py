@@ -27,11 +27,16 @@ ZIP_TIME = (2020, 1, 1, 0, 0, 0)
 def cell(lab: Lab, ref: str, notebook: str = "") -> dict[str, str]:
     """The source of a notebook cell: the change of a candidate as `%%intervention`, or code that opens the lab.
 
-    `notebook` is the path of the notebook below the Jupyter root: its kernel starts in its folder.
+    `notebook` is the path of the notebook below the Jupyter root: its kernel starts in its folder. A repository of
+    harness-training is no lab that could be opened; its candidates are listed.
     """
+    path = posixpath.relpath(lab.path, posixpath.dirname(notebook.strip("/")) or ".")
+    if lab.repo is None:
+        return {
+            "source": f"from harnesslab.store import list_foreign\n\ntotal, candidates = list_foreign({path!r})\ncandidates"
+        }
     candidate = find_candidate(lab, ref)
     if candidate is None or not candidate.parent:
-        path = posixpath.relpath(lab.path, posixpath.dirname(notebook.strip("/")) or ".")
         return {"source": f"import harnesslab as hl\n\nlab = hl.Lab.open({path!r})\nlab.log()"}
     files = compare(lab.git, candidate.parent, candidate.commit).files
     about = clip(" ".join(candidate.subject.split()), 200)

@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunkharnesslab_labextension=self.rspackChunkharnesslab_labextension||[]).push([[232],{475(a,e,r){var o=r(601),n=r.n(o),t=r(314),s=(r.n(t))()(n());s.push([a.id,`/* Colours come from JupyterLab's variables only, so that every theme works. */
+"use strict";(self.rspackChunkharnesslab_labextension=self.rspackChunkharnesslab_labextension||[]).push([[232],{475(e,a,r){var o=r(601),n=r.n(o),t=r(314),s=(r.n(t))()(n());s.push([e.id,`/* Colours come from JupyterLab's variables only, so that every theme works. */
 
 .jp-harnesslab {
   color: var(--jp-ui-font-color1);
@@ -102,6 +102,13 @@
   text-align: start;
 }
 
+.jp-harnesslab-OneLine {
+  overflow: hidden;
+  max-width: 100%;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
+
 .jp-harnesslab-Button:hover,
 .jp-harnesslab-IconButton:hover {
   background: var(--jp-layout-color3);
@@ -164,7 +171,9 @@
 
 .jp-harnesslab-Progress {
   display: grid;
+  grid-template-columns: minmax(0, 1fr);
   gap: 4px;
+  overflow-wrap: anywhere;
 }
 
 .jp-harnesslab-Progress progress {
@@ -315,6 +324,19 @@
   font-size: var(--jp-ui-font-size0);
 }
 
+.jp-harnesslab-Nothing {
+  padding: 12px 8px;
+  border: 1px solid var(--jp-border-color2);
+  color: var(--jp-ui-font-color2);
+  text-align: center;
+}
+
+.jp-harnesslab-Empty {
+  display: grid;
+  gap: 6px;
+  justify-items: start;
+}
+
 .jp-harnesslab-List {
   flex: 1;
   min-height: 120px;
@@ -369,6 +391,12 @@
   white-space: nowrap;
 }
 
+.jp-harnesslab-Row .jp-harnesslab-Meta > time {
+  overflow: hidden;
+  min-width: 0;
+  text-overflow: ellipsis;
+}
+
 /* The main area */
 
 .jp-harnesslab-View {
@@ -395,7 +423,10 @@
 
 .jp-harnesslab-File figcaption {
   display: flex;
-  gap: 8px;
+  flex-wrap: wrap;
+  gap: 0 8px;
+  align-items: baseline;
+  overflow-wrap: anywhere;
   padding: 4px 8px;
   background: var(--jp-layout-color2);
 }
@@ -419,6 +450,13 @@
   flex-wrap: wrap;
   gap: 8px;
   align-items: center;
+}
+
+.jp-harnesslab-Field {
+  display: inline-flex;
+  gap: 8px;
+  align-items: center;
+  max-width: 100%;
 }
 
 .jp-harnesslab-Compare .jp-harnesslab-Input {
@@ -522,4 +560,4 @@
     outline-offset: -2px;
   }
 }
-`,""]),r.d(e,{},{A:s})},314(a){a.exports=function(a){var e=[];return e.toString=function(){return this.map(function(e){var r="",o=void 0!==e[5];return e[4]&&(r+="@supports (".concat(e[4],") {")),e[2]&&(r+="@media ".concat(e[2]," {")),o&&(r+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),r+=a(e),o&&(r+="}"),e[2]&&(r+="}"),e[4]&&(r+="}"),r}).join("")},e.i=function(a,r,o,n,t){"string"==typeof a&&(a=[[null,a,void 0]]);var s={};if(o)for(var l=0;l<this.length;l++){var p=this[l][0];null!=p&&(s[p]=!0)}for(var i=0;i<a.length;i++){var d=[].concat(a[i]);o&&s[d[0]]||(void 0!==t&&(void 0===d[5]||(d[1]="@layer".concat(d[5].length>0?" ".concat(d[5]):""," {").concat(d[1],"}")),d[5]=t),r&&(d[2]&&(d[1]="@media ".concat(d[2]," {").concat(d[1],"}")),d[2]=r),n&&(d[4]?(d[1]="@supports (".concat(d[4],") {").concat(d[1],"}"),d[4]=n):d[4]="".concat(n)),e.push(d))}},e}},601(a){a.exports=function(a){return a[1]}},72(a){var e=[];function r(a){for(var r=-1,o=0;o<e.length;o++)if(e[o].identifier===a){r=o;break}return r}function o(a,o){for(var n={},t=[],s=0;s<a.length;s++){var l=a[s],p=o.base?l[0]+o.base:l[0],i=n[p]||0,d="".concat(p," ").concat(i);n[p]=i+1;var c=r(d),h={css:l[1],media:l[2],sourceMap:l[3],supports:l[4],layer:l[5]};if(-1!==c)e[c].references++,e[c].updater(h);else{var b=function(a,e){var r=e.domAPI(e);return r.update(a),function(e){e?(e.css!==a.css||e.media!==a.media||e.sourceMap!==a.sourceMap||e.supports!==a.supports||e.layer!==a.layer)&&r.update(a=e):r.remove()}}(h,o);o.byIndex=s,e.splice(s,0,{identifier:d,updater:b,references:1})}t.push(d)}return t}a.exports=function(a,n){var t=o(a=a||[],n=n||{});return function(a){a=a||[];for(var s=0;s<t.length;s++){var l=r(t[s]);e[l].references--}for(var p=o(a,n),i=0;i<t.length;i++){var d=r(t[i]);0===e[d].references&&(e[d].updater(),e.splice(d,1))}t=p}}},659(a){var e={};a.exports=function(a,r){var o=function(a){if(void 0===e[a]){var r=document.querySelector(a);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(a){r=null}e[a]=r}return e[a]}(a);if(!o)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");o.appendChild(r)}},540(a){a.exports=function(a){var e=document.createElement("style");return a.setAttributes(e,a.attributes),a.insert(e,a.options),e}},56(a,e,r){a.exports=function(a){var e=r.nc;e&&a.setAttribute("nonce",e)}},825(a){a.exports=function(a){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=a.insertStyleElement(a);return{update:function(r){var o,n,t;o="",r.supports&&(o+="@supports (".concat(r.supports,") {")),r.media&&(o+="@media ".concat(r.media," {")),(n=void 0!==r.layer)&&(o+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),o+=r.css,n&&(o+="}"),r.media&&(o+="}"),r.supports&&(o+="}"),(t=r.sourceMap)&&"u">typeof btoa&&(o+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(t))))," */")),a.styleTagTransform(o,e,a.options)},remove:function(){var a;null===(a=e).parentNode||a.parentNode.removeChild(a)}}}},113(a){a.exports=function(a,e){if(e.styleSheet)e.styleSheet.cssText=a;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(a))}}},579(a,e,r){var o=r(72),n=r.n(o),t=r(825),s=r.n(t),l=r(659),p=r.n(l),i=r(56),d=r.n(i),c=r(540),h=r.n(c),b=r(113),u=r.n(b),f=r(475),j={};j.styleTagTransform=u(),j.setAttributes=d(),j.insert=p().bind(null,"head"),j.domAPI=s(),j.insertStyleElement=h(),n()(f.A,j),f.A&&f.A.locals&&f.A.locals}}]);
+`,""]),r.d(a,{},{A:s})},314(e){e.exports=function(e){var a=[];return a.toString=function(){return this.map(function(a){var r="",o=void 0!==a[5];return a[4]&&(r+="@supports (".concat(a[4],") {")),a[2]&&(r+="@media ".concat(a[2]," {")),o&&(r+="@layer".concat(a[5].length>0?" ".concat(a[5]):""," {")),r+=e(a),o&&(r+="}"),a[2]&&(r+="}"),a[4]&&(r+="}"),r}).join("")},a.i=function(e,r,o,n,t){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(o)for(var l=0;l<this.length;l++){var p=this[l][0];null!=p&&(s[p]=!0)}for(var i=0;i<e.length;i++){var d=[].concat(e[i]);o&&s[d[0]]||(void 0!==t&&(void 0===d[5]||(d[1]="@layer".concat(d[5].length>0?" ".concat(d[5]):""," {").concat(d[1],"}")),d[5]=t),r&&(d[2]&&(d[1]="@media ".concat(d[2]," {").concat(d[1],"}")),d[2]=r),n&&(d[4]?(d[1]="@supports (".concat(d[4],") {").concat(d[1],"}"),d[4]=n):d[4]="".concat(n)),a.push(d))}},a}},601(e){e.exports=function(e){return e[1]}},72(e){var a=[];function r(e){for(var r=-1,o=0;o<a.length;o++)if(a[o].identifier===e){r=o;break}return r}function o(e,o){for(var n={},t=[],s=0;s<e.length;s++){var l=e[s],p=o.base?l[0]+o.base:l[0],i=n[p]||0,d="".concat(p," ").concat(i);n[p]=i+1;var c=r(d),h={css:l[1],media:l[2],sourceMap:l[3],supports:l[4],layer:l[5]};if(-1!==c)a[c].references++,a[c].updater(h);else{var b=function(e,a){var r=a.domAPI(a);return r.update(e),function(a){a?(a.css!==e.css||a.media!==e.media||a.sourceMap!==e.sourceMap||a.supports!==e.supports||a.layer!==e.layer)&&r.update(e=a):r.remove()}}(h,o);o.byIndex=s,a.splice(s,0,{identifier:d,updater:b,references:1})}t.push(d)}return t}e.exports=function(e,n){var t=o(e=e||[],n=n||{});return function(e){e=e||[];for(var s=0;s<t.length;s++){var l=r(t[s]);a[l].references--}for(var p=o(e,n),i=0;i<t.length;i++){var d=r(t[i]);0===a[d].references&&(a[d].updater(),a.splice(d,1))}t=p}}},659(e){var a={};e.exports=function(e,r){var o=function(e){if(void 0===a[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}a[e]=r}return a[e]}(e);if(!o)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");o.appendChild(r)}},540(e){e.exports=function(e){var a=document.createElement("style");return e.setAttributes(a,e.attributes),e.insert(a,e.options),a}},56(e,a,r){e.exports=function(e){var a=r.nc;a&&e.setAttribute("nonce",a)}},825(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var a=e.insertStyleElement(e);return{update:function(r){var o,n,t;o="",r.supports&&(o+="@supports (".concat(r.supports,") {")),r.media&&(o+="@media ".concat(r.media," {")),(n=void 0!==r.layer)&&(o+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),o+=r.css,n&&(o+="}"),r.media&&(o+="}"),r.supports&&(o+="}"),(t=r.sourceMap)&&"u">typeof btoa&&(o+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(t))))," */")),e.styleTagTransform(o,a,e.options)},remove:function(){var e;null===(e=a).parentNode||e.parentNode.removeChild(e)}}}},113(e){e.exports=function(e,a){if(a.styleSheet)a.styleSheet.cssText=e;else{for(;a.firstChild;)a.removeChild(a.firstChild);a.appendChild(document.createTextNode(e))}}},579(e,a,r){var o=r(72),n=r.n(o),t=r(825),s=r.n(t),l=r(659),p=r.n(l),i=r(56),d=r.n(i),c=r(540),h=r.n(c),b=r(113),u=r.n(b),f=r(475),j={};j.styleTagTransform=u(),j.setAttributes=d(),j.insert=p().bind(null,"head"),j.domAPI=s(),j.insertStyleElement=h(),n()(f.A,j),f.A&&f.A.locals&&f.A.locals}}]);
