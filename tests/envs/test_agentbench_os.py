@@ -12,6 +12,7 @@ import pytest
 from harnesslab.errors import EnvironmentUnavailable
 from harnesslab.rollout.env import SPLITS
 from harnesslab_envs.agentbench_os.env import environment
+from harnesslab_envs.agentbench_os.left_out import LEFT_OUT
 from harnesslab_envs.agentbench_os.records import read_records
 from harnesslab_envs.sandbox import missing
 
@@ -37,6 +38,17 @@ def folder(tmp_path: Path) -> Path:
         "start": "sleep 300 &",
         "evaluation": {"match": "plum", "example": {"code": "cat /word"}},
     }
+    moved = {
+        "description": "Move /old to /new, and say what was in it.",
+        "create": {"init": "echo pear > /old"},
+        "evaluation": {
+            "check": [
+                {"language": "python", "code": "from sys import argv\nassert argv[1].strip() == 'pear'"},
+                {"code": "[ -f /new ]"},
+            ],
+            "example": "mv /old /new; cat /new",
+        },
+    }
     change = {
         "description": "Make /done.",
         "create": [None, INTEGER],
@@ -44,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
     }
     files = {
         "data/dev.json": [count],
-        "data/1/new.json": [match, change],
+        "data/1/new.json": [match, change, moved],
         "data/2/one.json": count,
         "train_0317/training.json": [{**count, "description": f"Count them, {n}"} for n in range(130)],
     }
@@ -91,7 +103,16 @@ def test_published_splits_do_not_mix(folder: Path) -> None:
     families = {split: {task.family for task in environ.tasks(split)} for split in SPLITS}
     assert families == {"search": {"train"}, "gate": {"dev", "train"}, "sealed": {"test-1", "test-2"}}
     ids = [task.id for split in SPLITS for task in environ.tasks(split)]
-    assert len(ids) == len(set(ids)) == 134
+    assert len(ids) == len(set(ids)) == 135
+
+
+@confined
+def test_what_cannot_be_solved_is_offered_only_on_demand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harnesslab_envs.agentbench_os.env.LEFT_OUT", {"test-1-new-0": "why"})
+    offered, everything = environment(str(folder)), environment(str(folder), all_tasks=True)
+    assert "test-1-new-0" not in {task.id for task in offered.tasks("sealed")}
+    assert "test-1-new-0" in {task.id for task in everything.tasks("sealed")}
+    assert [task.id for task in offered.tasks("gate")] == [task.id for task in everything.tasks("gate")]
 
 
 def test_missing_and_broken_data_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,6 +164,21 @@ def test_an_episode_shows_what_agentbench_shows(folder: Path) -> None:
 
 
 @confined
+def test_a_set_up_draws_the_same_in_each_episode(folder: Path) -> None:
+    file = folder / "data/2/one.json"
+    task = json.loads(file.read_text("utf-8"))
+    task["create"] = {"init": {"code": "#!/bin/bash\nfor n in 1 2 3; do echo $RANDOM; done > /drawn"}}
+    file.write_text(json.dumps([task, task]), "utf-8")
+    env = environment(str(folder)).make()
+    drawn = []
+    for record in ("test-2-one-0", "test-2-one-0", "test-2-one-1"):
+        env.reset(options={"record": record})
+        drawn.append(env.step(call("bash_action", script="cat /drawn"))[0])
+    env.close()
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@confined
 def test_the_oracle_solves_each_kind(folder: Path) -> None:
     environ = environment(str(folder))
     for task in [*environ.tasks("sealed"), next(t for t in environ.tasks("gate") if t.family == "dev")]:
@@ -160,5 +196,8 @@ def test_the_official_tasks_split_as_published() -> None:
     data = Path(os.environ.get("HARNESSLAB_AGENTBENCH_OS") or "absent")
     if not data.is_dir():
         pytest.skip("AgentBench's files are not here: HARNESSLAB_AGENTBENCH_OS names none")
-    environ = environment(str(data))
-    assert [len(environ.tasks(split)) for split in SPLITS] == [876, 150, 144]
+    everything = environment(str(data), all_tasks=True)
+    assert [len(everything.tasks(split)) for split in SPLITS] == [876, 150, 144]
+    ids = {task.id for split in SPLITS for task in everything.tasks(split)}
+    offered = {task.id for split in SPLITS for task in environment(str(data)).tasks(split)}
+    assert ids - offered == set(LEFT_OUT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import shlex
+import zlib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable, OrderError
 from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
+from harnesslab_envs.agentbench_os.left_out import LEFT_OUT
 from harnesslab_envs.agentbench_os.records import Record, Script, find_data, read_records
 from harnesslab_envs.mixing import mixed
 from harnesslab_envs.sandbox import Done, Limits, Machine, MachineGone, missing
@@ -80,7 +82,7 @@ class SystemEnv:
         try:
             # Published set-ups may fail in part (some want the network); AgentBench goes on, too.
             for script in record.init:
-                self._machine.run(_as_bash(script, ()), keep_state=False)
+                self._machine.run(_as_bash(_drawn_alike(script, record.id), ()), keep_state=False)
             if record.start:
                 self._machine.run(record.start)
         except MachineGone as error:
@@ -126,17 +128,20 @@ class SystemTasks:
     name = "agentbench-os"
     max_steps = MAX_STEPS
 
-    def __init__(self, data: str):
-        self._data = data
+    def __init__(self, data: str, all_tasks: bool):
+        self._data, self._all = data, all_tasks
         self._loaded: tuple[dict[str, Record], str] | None = None
 
     @property
     def version(self) -> str:
         """Holds a hash of the data. Raises EnvironmentUnavailable where it is missing."""
-        return f"1+{self._content()[1]}"
+        return f"2+{self._content()[1]}"
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        """Test is ``sealed``, train is ``search``, dev with a share of train is ``gate``. Raises EnvironmentUnavailable."""
+        """Test is ``sealed``, train is ``search``, dev with a share of train is ``gate``; without what is left out.
+
+        Raises EnvironmentUnavailable.
+        """
         if reason := missing():
             raise EnvironmentUnavailable(reason)
         if split not in SPLITS:
@@ -149,7 +154,8 @@ class SystemTasks:
             chosen = mixed([r for r in records if r.source == "dev"] + train[:GATE_FROM_TRAIN], _family, _words)
         else:
             chosen = mixed([r for r in records if r.source == "test"], _family, _words)
-        return [Task(r.id, split, r.family, options={"record": r.id}) for r in chosen]
+        offered = [record for record in chosen if self._all or record.id not in LEFT_OUT]
+        return [Task(r.id, split, r.family, options={"record": r.id}) for r in offered]
 
     def make(self) -> SystemEnv:
         """A new instance."""
@@ -174,9 +180,12 @@ class SystemTasks:
         return self._loaded
 
 
-def environment(data: str = "") -> SystemTasks:
-    """``data``: AgentBench's folder ``data/os_interaction``; by default ``agentbench-os`` in the data folder."""
-    return SystemTasks(data)
+def environment(data: str = "", all_tasks: bool = False) -> SystemTasks:
+    """``data``: AgentBench's folder ``data/os_interaction``; by default ``agentbench-os`` in the data folder.
+
+    ``all_tasks``: also those that cannot be solved here (see ``left_out.py``), as in published figures.
+    """
+    return SystemTasks(data, all_tasks)
 
 
 def judge(machine: Machine, record: Record, answer: str) -> bool:
@@ -209,9 +218,16 @@ class _Oracle:
         if record.example is not None and not self._ran:
             self._ran = True
             return _call("bash_action", script=_as_bash(record.example, ()))
-        # A check that compares with the solution's output takes that output for an answer.
-        asks = None in record.checks
+        # A check that compares with the solution's output takes that output for an answer; so does a first one that reads it.
+        asks = any(check is None or "argv[1]" in check.code for check in record.checks[:1]) or None in record.checks
         return _call("answer_action", answer=observation) if asks else _call("finish_action", thought="")
+
+
+def _drawn_alike(script: Script, name: str) -> Script:
+    """A set-up that draws from bash's RANDOM draws the same in each episode of a task; its subshells do not."""
+    if script.language != "bash" or "RANDOM" not in script.code:
+        return script
+    return Script(f"RANDOM={zlib.crc32(name.encode()) % 32768}\n{script.code}")
 
 
 def _as_bash(script: Script, arguments: Sequence[str]) -> str:
