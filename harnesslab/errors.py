@@ -96,5 +96,15 @@ class ConfigError(HarnesslabError):
     """A configuration file or an argument is wrong; names file and key."""
 
 
+class ExtraMissing(HarnesslabError, ImportError):
+    """Something needs a package that comes with an extra; names both, and how to install it."""
+
+    def __init__(self, package: str, extra: str):
+        super().__init__(
+            f"this needs the package {package}, which comes with the extra '{extra}': "
+            f"pip install 'jupyter-harnesslab[{extra}]'"
+        )
+
+
 class UnmeasurableRun(HarnesslabError):
     """Untrusted episodes could flip the verdict, or two runs measure different things."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harnesslab.extras import comes_with
 from harnesslab.rollout.records import Episode
 from harnesslab.rollout.show import EPISODE_COLUMNS
 from harnesslab.rollout.taxonomy import action_text
@@ -27,7 +28,8 @@ CURVE_COLUMNS = (
 
 def stored_episodes(runs: RunStore, run_id: str) -> pd.DataFrame:
     """One row an episode of a stored run, as ``Run.to_frame()`` gives, but read by columns and without traces."""
-    import pandas as pd
+    with comes_with("lab"):
+        import pandas as pd
 
     columns = runs.episode_columns(run_id)
     columns["reason"] = [extra.get("reason", "") for extra in columns["extra"]]
@@ -36,7 +38,8 @@ def stored_episodes(runs: RunStore, run_id: str) -> pd.DataFrame:
 
 def steps(run: Iterable[Episode]) -> pd.DataFrame:
     """One row a step of episodes whose steps are loaded (``lab.run(id)`` or ``lab.load_steps(episode)``)."""
-    import pandas as pd
+    with comes_with("lab"):
+        import pandas as pd
 
     rows = []
     for episode in run:
@@ -58,7 +61,8 @@ def steps(run: Iterable[Episode]) -> pd.DataFrame:
 
 def fired(run: Iterable[Episode]) -> pd.DataFrame:
     """One row an intervention: on how many tasks it fired, in how many steps, and how many of those tasks were solved."""
-    import pandas as pd
+    with comes_with("lab"):
+        import pandas as pd
 
     counts: dict[str, dict[str, Any]] = {}
     for episode in run:
@@ -73,7 +77,8 @@ def fired(run: Iterable[Episode]) -> pd.DataFrame:
 
 def candidates(repo: LabRepo) -> pd.DataFrame:
     """One row a candidate, newest first: id, state, what, layer, kind, estimator, reason, who decided, delta, times (UTC)."""
-    import pandas as pd
+    with comes_with("lab"):
+        import pandas as pd
 
     names = (
         "id",
@@ -107,7 +112,8 @@ def curve_rows(repo: LabRepo) -> list[dict[str, Any]]:
 
 def curve(repo: LabRepo) -> pd.DataFrame:
     """:func:`curve_rows` as a DataFrame, times as UTC timestamps."""
-    import pandas as pd
+    with comes_with("lab"):
+        import pandas as pd
 
     frame = pd.DataFrame(curve_rows(repo), columns=list(CURVE_COLUMNS))
     frame["when"] = pd.to_datetime(frame["when"].astype("float64"), unit="s", utc=True)
@@ -116,7 +122,8 @@ def curve(repo: LabRepo) -> pd.DataFrame:
 
 def flips(verdict: Mapping[str, Any]) -> pd.DataFrame:
     """One row a task whose outcome changed, from a verdict's JSON: task, before, after, incidental."""
-    import pandas as pd
+    with comes_with("lab"):
+        import pandas as pd
 
     rows = [
         {"task": flip["task"], "before": flip["from"], "after": flip["to"], "incidental": flip["incidental"]}

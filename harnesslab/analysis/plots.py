@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from harnesslab.analysis.frames import curve_rows, fired
+from harnesslab.extras import comes_with
 from harnesslab.rollout.records import Run
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ def png(figure: Figure) -> bytes:
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     # Not pyplot: a figure that pyplot knows is shown by itself and stays in memory. In return it has to show itself.
-    from matplotlib.figure import Figure
+    with comes_with("lab"):
+        from matplotlib.figure import Figure
 
     class Plot(Figure):
         """A figure that a notebook shows whether pyplot was imported or not."""
@@ -172,7 +174,8 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def _whole_numbers() -> Locator:
-    from matplotlib.ticker import MaxNLocator
+    with comes_with("lab"):
+        from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(integer=True)
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
+from harnesslab.extras import comes_with
+
+with comes_with("lab"):
+    import numpy as np
+    from scipy import stats
+    from statsmodels.stats.proportion import proportion_confint
 
 PERMUTATIONS = 20_000
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harnesslab.extras import comes_with
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -39,7 +41,8 @@ class Table(Sequence[Mapping[str, Any]]):
 
     def to_frame(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame (extra ``lab``)."""
-        import pandas as pd
+        with comes_with("lab"):
+            import pandas as pd
 
         return pd.DataFrame(self.rows, columns=self.columns or None)
 

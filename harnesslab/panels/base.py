@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harnesslab.errors import HarnesslabError, OrderError
+from harnesslab.extras import comes_with
 from harnesslab.panels import markup
 from harnesslab.panels.work import Job
 
@@ -30,7 +31,8 @@ class Panel:
     """
 
     def __init__(self) -> None:
-        import ipywidgets as widgets
+        with comes_with("lab"):
+            import ipywidgets as widgets
 
         self.log: list[str] = []
         self.error = widgets.HTML()
@@ -58,7 +60,8 @@ class Panel:
 
     def button(self, words: str, tooltip: str, action: Callable[[], Any], style: str = "") -> ipywidgets.Button:
         """A button with words and a tooltip whose handler cannot fail unseen."""
-        import ipywidgets as widgets
+        with comes_with("lab"):
+            import ipywidgets as widgets
 
         made = widgets.Button(description=words, tooltip=tooltip, button_style=style)
         made.layout.width, made.layout.flex = "auto", "0 0 auto"

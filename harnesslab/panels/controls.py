@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnesslab.extras import comes_with
 from harnesslab.panels import markup
 from harnesslab.panels.markup import page, text
 from harnesslab.rollout.progress import Bar
@@ -19,7 +20,8 @@ class Controls:
     """One table, one chooser, one row of buttons for the chosen proposal: few widgets, whatever the number of proposals."""
 
     def __init__(self, panel: InterventionsPanel):
-        import ipywidgets as widgets
+        with comes_with("lab"):
+            import ipywidgets as widgets
 
         self._panel = panel
         options = [(f"{i}: {row.proposal.name}"[:100], i) for i, row in enumerate(panel.rows)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
+from harnesslab.extras import comes_with
 from harnesslab.lab import Lab
 from harnesslab.panels.base import Panel
 from harnesslab.panels.markup import page
@@ -15,7 +16,8 @@ class CurvePanel(Panel):
     """Shows how the baseline grew. ``controls``: runs of the random control under some of the harnesses."""
 
     def __init__(self, lab: Lab, controls: Sequence[Run] = ()):
-        import ipywidgets as widgets
+        with comes_with("lab"):
+            import ipywidgets as widgets
 
         super().__init__()
         self.lab, self.controls = lab, tuple(controls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harnesslab.errors import ConfigError
+from harnesslab.extras import comes_with
 from harnesslab.panels import markup
 from harnesslab.panels.base import Panel
 from harnesslab.panels.markup import page, table, text
@@ -22,7 +23,8 @@ class FailuresPanel(Panel):
     """Shows why episodes failed. ``show(i, step)`` goes to a failure by its number; nothing here changes anything."""
 
     def __init__(self, failures: Failures):
-        import ipywidgets as widgets
+        with comes_with("lab"):
+            import ipywidgets as widgets
 
         super().__init__()
         self.failures = failures

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnesslab.analysis.show import verdict_html
 from harnesslab.errors import ConfigError, OrderError
+from harnesslab.extras import comes_with
 from harnesslab.panels.base import Panel
 from harnesslab.panels.markup import page, text
 from harnesslab.store import Candidate
@@ -19,7 +20,8 @@ class VerdictPanel(Panel):
     """Shows a loss. ``accept(reason=...)``, ``reject(reason=...)`` and ``undo()`` do what the buttons do."""
 
     def __init__(self, loss: Loss, trainer: Trainer):
-        import ipywidgets as widgets
+        with comes_with("lab"):
+            import ipywidgets as widgets
 
         super().__init__()
         self.loss, self.trainer = loss, trainer

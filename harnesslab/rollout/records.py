@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from harnesslab.extras import comes_with
 from harnesslab.rollout.env import Action, Split, Task
 from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, episode_text, run_html, run_text
 
@@ -208,7 +209,8 @@ class Run:
 
     def to_frame(self) -> pd.DataFrame:
         """One row an episode (extra ``lab``); columns in :data:`harnesslab.rollout.show.EPISODE_COLUMNS`."""
-        import pandas as pd
+        with comes_with("lab"):
+            import pandas as pd
 
         return pd.DataFrame([episode_row(episode) for episode in self.episodes], columns=list(EPISODE_COLUMNS))
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from harnesslab.errors import UnmeasurableRun
+from harnesslab.errors import ConfigError, UnmeasurableRun
 from harnesslab.rollout.metrics import METRICS
 from harnesslab.rollout.records import Episode
 from harnesslab.trainer.pairs import Pair
@@ -99,6 +99,10 @@ class PairedTest:
     alpha: float = 0.05
     name: str = "PairedTest"
 
+    def __post_init__(self) -> None:
+        # If its packages are missing, that is said before anything is played.
+        from harnesslab.analysis import statistics  # noqa: F401
+
     def judge(self, pairs: Sequence[Pair]) -> Judgement:
         """Exact McNemar on single repeats, sign-flip permutation over tasks on several."""
         from harnesslab.analysis.statistics import paired_test
@@ -171,7 +175,7 @@ def _tie(pairs: Sequence[Pair], names: Sequence[str]) -> Judgement:
 def _known(names: Sequence[str]) -> None:
     unknown = [name for name in names if name not in METRICS]
     if unknown:
-        raise ValueError(f"unknown metric {unknown[0]!r}; known are {', '.join(METRICS)}")
+        raise ConfigError(f"unknown metric {unknown[0]!r}; known are {', '.join(METRICS)}")
 
 
 def _tasks(count: int) -> str:

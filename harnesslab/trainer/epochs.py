@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from harnesslab.errors import OrderError
+from harnesslab.errors import ConfigError, OrderError
 from harnesslab.trainer.estimators.base import judged
 from harnesslab.trainer.history import past_verdicts
 from harnesslab.trainer.loss import Loss
@@ -31,7 +31,7 @@ class Epochs:
     def start(self, count: int) -> Iterator[Loss]:
         """Start ``count`` epochs; forgets an older journal."""
         if count < 1:
-            raise ValueError(f"epochs takes a number of 1 or more, not {count}")
+            raise ConfigError(f"epochs takes a number of 1 or more, not {count}")
         return self._go({"total": count, "done": 0, "baseline": None, "queue": [], "current": None})
 
     def resume(self) -> Iterator[Loss]:

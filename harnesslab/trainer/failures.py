@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from harnesslab.extras import comes_with
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.taxonomy import LABELS, Diagnosis, Label, clip, diagnose
 
@@ -96,7 +97,8 @@ class Failures:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a failed episode: task, family, repeat, label, cause, step, reason, progress, invalid, steps."""
-        import pandas as pd
+        with comes_with("lab"):
+            import pandas as pd
 
         columns = ["task", "family", "repeat", "label", "cause", "signature", "step", "reason"]
         columns += ["progress", "invalid", "steps"]

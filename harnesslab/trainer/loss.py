@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnesslab.errors import OrderError
+from harnesslab.errors import ConfigError, OrderError
 from harnesslab.trainer.parameter import Gradient, Parameter
 from harnesslab.trainer.verdict import Choice, Verdict
 
@@ -61,10 +61,10 @@ class Loss:
     def decide(self, decision: Choice, why: str, who: str) -> None:
         """Let a person decide: the same measurement, recorded with name, time and reason.
 
-        Raises ValueError without a reason: a person's verdict is data.
+        Raises ConfigError without a reason: a person's verdict is data.
         """
         if not why.strip():
-            raise ValueError(f"a person's {decision} needs a reason: pass reason='...'")
+            raise ConfigError(f"a person's {decision} needs a reason: pass reason='...'")
         # Always from the criterion's own verdict: a decision that was undone, or failed to be written, is no part of it.
         self.verdict = self.judged.by_person(decision, who, why.strip())
 

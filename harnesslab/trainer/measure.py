@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from harnesslab.errors import UnmeasurableRun
+from harnesslab.errors import ConfigError, UnmeasurableRun
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.llm.types import Backbone, Completion
@@ -200,12 +200,12 @@ def choose_panel(
 ) -> Panel:
     """A panel of the first ``limit`` tasks, spread evenly over the families in turn, so that each is there.
 
-    Raises ValueError for an unknown family or an empty panel.
+    Raises ConfigError for an unknown family or an empty panel.
     """
     known = sorted({task.family for task in tasks})
     unknown = sorted(set(families or ()) - set(known))
     if unknown:
-        raise ValueError(f"the {split} split has no family {unknown[0]!r}; it has {', '.join(known)}")
+        raise ConfigError(f"the {split} split has no family {unknown[0]!r}; it has {', '.join(known)}")
     groups: dict[str, list[Task]] = {}
     for task in tasks:
         if families is None or task.family in families:
@@ -213,7 +213,7 @@ def choose_panel(
     dealt = [task for row in _rounds(list(groups.values())) for task in row]
     chosen = tuple(dealt if limit is None else dealt[:limit])
     if not chosen:
-        raise ValueError(f"the {split} split has no task to play")
+        raise ConfigError(f"the {split} split has no task to play")
     return Panel(split, chosen, repeats)
 
 

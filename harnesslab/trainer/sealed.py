@@ -23,6 +23,8 @@ def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) ->
 
     Null agent and oracle bound the panel. See :func:`~harnesslab.trainer.report.result_row` for the columns.
     """
+    from harnesslab.analysis import statistics  # noqa: F401 - if its packages are missing, nothing is opened
+
     lab = trainer.lab
     start, trained = lab.repo.root(), lab.repo.baseline()
     rows = []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnesslab.errors import UnmeasurableRun
+from harnesslab.errors import ConfigError, UnmeasurableRun
 from harnesslab.rollout.records import Episode
 from harnesslab.trainer.criterion import Criterion, NetSolve, PairedTest, StrictPareto, hopeless, judge_all
 from harnesslab.trainer.pairs import Pair, flips, pair_up
@@ -123,5 +123,5 @@ def test_pairs_need_both_sides() -> None:
 
 
 def test_an_unknown_metric_is_named() -> None:
-    with pytest.raises(ValueError, match="speed"):
+    with pytest.raises(ConfigError, match="speed"):
         StrictPareto(metrics=("speed",))
