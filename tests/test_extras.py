@@ -51,11 +51,13 @@ def test_each_call_names_the_extra(tmp_path: Path) -> None:
 
 
 def test_the_error_is_an_import_error_as_well() -> None:
-    with pytest.raises(
-        ImportError, match=r"the package nowhere_to_be_found, which comes with the extra 'dask'"
-    ) as found:
-        with comes_with("dask"):
-            import nowhere_to_be_found  # noqa: F401
+    with (
+        pytest.raises(
+            ImportError, match=r"the package nowhere_to_be_found, which comes with the extra 'dask'"
+        ) as found,
+        comes_with("dask"),
+    ):
+        import nowhere_to_be_found  # noqa: F401
     assert isinstance(found.value, HarnesslabError) and isinstance(found.value, ExtraMissing)
 
 
