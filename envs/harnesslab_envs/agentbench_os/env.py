@@ -29,10 +29,11 @@ GATE_FROM_TRAIN = 124
 LIMITS = Limits(seconds=30, output=64_000, memory_mb=1_024, disk_mb=256, processes=128)
 LOGS = {
     "/var/log/alternatives.log": b"update-alternatives 2024-01-02 10:00:00: run with --quiet\n" * 12,
-    "/var/log/dpkg.log": b"2024-01-02 10:00:01 status installed base-files:amd64\n" * 200,
+    "/var/log/dpkg.log": b"2024-01-02 10:00:01 status installed base-files:amd64\n" * 200
+    + b"2024-01-02 10:00:02 status installed libgpg-error0:amd64\n" * 3,
     "/var/log/apt/history.log": b"Start-Date: 2024-01-02  10:00:01\nCommandline: apt-get -y upgrade\n" * 3,
 }
-"""Published tasks count on some logs, which every image has."""
+"""Published tasks count on some logs, which every image has, and on the word "error" in them."""
 GREETING = "You are root on a Linux system, in the folder /."
 
 
