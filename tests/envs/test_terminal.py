@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,15 @@ import pytest
 
 pytest.importorskip("yaml")
 
-from harnesslab.errors import ConfigError, EnvironmentFault
+from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
 from harnesslab.rollout.env import SPLITS
-from harnesslab_envs.sandbox import missing
+from harnesslab_envs.sandbox import Engine, EngineError, Limits, missing
+from harnesslab_envs.sandbox.engine import VARIABLE
+from harnesslab_envs.terminal import backends
+from harnesslab_envs.terminal.backends import Bubblewrap, Docker, choose, image_name
 from harnesslab_envs.terminal.env import environment
 from harnesslab_envs.terminal.spec import read_folder
+from tests.envs.engine_image import base_image, engine_or_skip
 
 confined = pytest.mark.skipif(bool(missing()), reason=missing())
 FINISH = {"name": "finish", "arguments": {}}
@@ -28,7 +34,7 @@ def bash(command: str) -> dict[str, Any]:
 def folder(tmp_path: Path) -> Path:
     """One task in each format; the second is graded by a script."""
     files = {
-        "first/task.yaml": "instruction: |-\n  Write {{WORD}} to out.txt.\nmax_test_timeout_sec: 30\n",
+        "first/task.yaml": "instruction: |-\n  Write {{WORD}} to out.txt.\nmax_test_timeout_sec: 120\n",
         "first/Dockerfile": "FROM scratch\nWORKDIR /work/here\nENV KIND=old LEVEL=2\nCOPY . /work/here/\n"
         "RUN echo made \\\n    by $KIND > made.txt\n",
         "first/extra/{{WORD}}.txt": "given {{WORD}}\n",
@@ -36,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
         "first/tests/test_outputs.py": "def test_it():\n    assert open('/work/here/out.txt').read() == '{{WORD}}\\n'\n\n\n"
         "def test_other():\n    assert open('/work/here/made.txt').read() == 'made by old\\n'\n",
         "first/variants.json": json.dumps({"search": {"WORD": "plum"}, "sealed-1": {"WORD": "pear"}}),
-        "second/task.toml": "[verifier]\ntimeout_sec = 20.0\n",
+        "second/task.toml": "[verifier]\ntimeout_sec = 120.0\n",
         "second/instruction.md": "Make the folder done.\n",
         "second/environment/Dockerfile": "FROM scratch\n",
         "second/solution/solve.sh": "mkdir done\n",
@@ -47,6 +53,23 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
     return tmp_path
+
+
+@pytest.fixture
+def images(folder: Path) -> Iterator[Path]:
+    """The same tasks for an engine; what it built for them is removed."""
+    engine = engine_or_skip()
+    image = base_image(engine)
+    for file in folder.rglob("Dockerfile"):
+        file.write_text(file.read_text("utf-8").replace("FROM scratch", f"FROM {image}"), "utf-8")
+    yield folder
+    remove_images(engine, folder)
+
+
+def remove_images(engine: Engine, folder: Path) -> None:
+    for _, spec in read_folder(folder, follow=False):
+        with contextlib.suppress(EngineError):  # a test need not have built it
+            engine.call("image", "rm", "--force", image_name(spec))
 
 
 def test_each_split_of_our_own_tasks_holds_a_dozen() -> None:
@@ -64,7 +87,7 @@ def test_both_formats_are_read(folder: Path) -> None:
     specs = {spec.id: (variant, spec) for variant, spec in read_folder(folder)}
     assert list(specs) == ["first-search", "first-sealed-1", "second"]
     first = specs["first-search"][1]
-    assert (first.instruction, first.family, first.test_seconds) == ("Write plum to out.txt.", "first", 30)
+    assert (first.instruction, first.family, first.test_seconds) == ("Write plum to out.txt.", "first", 120)
     assert first.context["extra/plum.txt"] == b"given plum\n"
     assert not [name for name in first.context if "test" in name or "solution" in name]
     assert specs["second"][1].script.startswith("mkdir -p /logs/verifier")
@@ -162,3 +185,98 @@ def test_a_command_that_ends_the_machine_ends_the_episode(folder: Path) -> None:
     observation, reward, terminated, _, info = env.step(bash("kill -9 2; sleep 9"))
     assert (observation, reward, terminated) == ("The command ended the machine.", 0.0, True)
     assert not info["private"]["solved"]
+
+
+def test_files_of_an_image_that_can_be_run_can_be_run(folder: Path) -> None:
+    (folder / "first" / "extra" / "go").write_text("#!/bin/sh\n", "utf-8")
+    (folder / "first" / "extra" / "go").chmod(0o755)
+    specs = [spec for _, spec in read_folder(folder, follow=False)]
+    assert [spec.executable for spec in specs] == [{"extra/go"}, {"extra/go"}, frozenset()]
+    assert [spec.build for spec in specs] == [(), (), ()]
+    assert "Dockerfile" in specs[2].context
+    assert len({image_name(spec) for spec in specs}) == 3
+
+
+def test_a_dockerfile_that_only_an_engine_can_follow_is_left_to_it(folder: Path) -> None:
+    (folder / "first" / "Dockerfile").write_text('FROM scratch\nCOPY ["a", "b"]\n', "utf-8")
+    with pytest.raises(ConfigError, match="line 2"):
+        environment(str(folder), engine="bubblewrap")
+    assert environment(str(folder), engine="docker").version.endswith(".docker")
+
+
+def test_auto_takes_the_first_engine_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits()
+    for confined, works, answers, chosen in (
+        ("", True, True, Bubblewrap),
+        ("", False, True, Docker),
+        ("none here", False, True, Docker),
+        ("none here", False, False, Bubblewrap),
+    ):
+        monkeypatch.setattr(backends, "missing", lambda reason=confined: reason)
+        monkeypatch.setattr(backends, "usable", lambda works=works: works)
+        monkeypatch.setattr(backends.shutil, "which", lambda name: f"/bin/{name}")
+        monkeypatch.setattr(Docker, "missing", lambda self, answers=answers: "" if answers else "no engine")
+        assert type(choose("auto", limits)) is chosen
+    assert 'engine="docker"' in choose("auto", limits).missing()
+    for wrong in (("podman", "none"), ("docker", "host")):
+        with pytest.raises(ConfigError, match=r"docker|all"):
+            choose(wrong[0], limits, wrong[1])
+
+
+def test_without_an_engine_one_sentence_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(folder / "no-docker"))
+    with pytest.raises(EnvironmentUnavailable, match="No container engine answers"):
+        environment(str(folder), engine="docker").tasks("search")
+
+
+def test_an_episode_on_docker(images: Path) -> None:
+    environ = environment(str(images), max_steps=8, engine="docker", network="none")
+    env = environ.make()
+    try:
+        observation, info = env.reset(options={"task": "first-search"})
+        assert observation == "You are in /work/here on a Linux machine."
+        look = "ls; cat made.txt; echo $LEVEL; find / -name '*test_outputs*' -o -name 'solution.sh' 2>/dev/null; true"
+        assert env.step(bash(look))[0] == "Dockerfile\nextra\nmade.txt\nmade by old\n2"
+        env.step(
+            bash("mkdir -p /tests /opt/harnesslab; echo 'def pytest_runtest_call(item): pass' > /tests/conftest.py")
+        )
+        env.step(bash("echo 'import os; os._exit(0)' > pytest.py; export PYTHONPATH=/work/here"))
+        assert env.step(bash("cd extra"))[0] == "[no output]"
+        assert env.step(bash("pwd"))[0] == "/work/here/extra"
+        _, reward, terminated, truncated, info = env.step(FINISH)
+        assert (reward, terminated, truncated) == (0.0, True, False)
+        assert info["private"] == {"solved": False, "progress": 0.5, "commands": 5}
+        # The second episode finds the image, and a container that nobody has touched.
+        task = next(task for task in environ.tasks("search") if task.id == "first-search")
+        env.reset(options=task.options)
+        policy = environ.oracle(task)
+        env.step(policy("", {}))
+        assert env.step(policy("", {}))[1] == 1.0
+    finally:
+        env.close()
+
+
+def test_the_published_script_runs_on_docker(images: Path) -> None:
+    (images / "second" / "environment" / "Dockerfile").write_text(
+        (images / "second" / "environment" / "Dockerfile").read_text("utf-8") + "WORKDIR /app\nUSER plain\n", "utf-8"
+    )
+    env = environment(str(images), max_steps=2, engine="docker", network="none").make()
+    try:
+        env.reset(options={"task": "second"})
+        assert "uid=1000" in env.step(bash("id"))[0]
+        _, reward, terminated, truncated, _ = env.step(bash("mkdir /tmp/done"))
+        assert (reward, terminated, truncated) == (0.0, False, True)
+        (images / "second" / "tests" / "test.sh").write_text("[ -d /tmp/done ]\n", "utf-8")
+        env = environment(str(images), max_steps=1, engine="docker", network="none").make()
+        env.reset(options={"task": "second"})
+        assert env.step(bash("mkdir /tmp/done"))[1] == 1.0
+    finally:
+        env.close()
+
+
+def test_an_image_that_cannot_be_built_is_told(images: Path) -> None:
+    with (images / "first" / "Dockerfile").open("a", encoding="utf-8") as file:
+        file.write("RUN echo no-luck-here && exit 7\n")
+    env = environment(str(images), engine="docker", network="none").make()
+    with pytest.raises(EnvironmentFault, match=r"(?s)image of the task first-search cannot be built.*7"):
+        env.reset(options={"task": "first-search"})

@@ -186,6 +186,16 @@ def missing() -> str:
     return f"The confined machine needs {', '.join(absent)} (util-linux)." if absent else ""
 
 
+@lru_cache(maxsize=1)
+def usable() -> bool:
+    """Whether a machine can be made here: where the programs are there, the kernel may refuse, still."""
+    try:
+        Machine().close()
+    except EnvironmentUnavailable:
+        return False
+    return True
+
+
 def _map_users(pid: int) -> None:
     """Root of the host keeps all its users inside (without power over the host); others are root alone."""
     proc = Path("/proc") / str(pid)
@@ -212,7 +222,7 @@ def _bwrap_arguments(modules: Sequence[str]) -> list[str]:
             word for name in ("python", "python3") for word in ("--symlink", python_inside(), f"/run/harnesslab/{name}")
         ]
     for module in modules:
-        place = _place(module)
+        place = module_place(module)
         words += ["--ro-bind", str(place), f"{TOOLS}/modules/{place.name}"]
     return words
 
@@ -245,7 +255,8 @@ def _python_is_inside() -> bool:
     return Path(sys.base_prefix).resolve().is_relative_to("/usr")
 
 
-def _place(module: str) -> Path:
+def module_place(module: str) -> Path:
+    """The file or folder of a Python module of this process. Raises EnvironmentUnavailable where there is none."""
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         raise EnvironmentUnavailable(f"The Python module '{module}' is not installed here.")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from harnesslab.errors import EnvironmentFault
-from harnesslab_envs.sandbox import Machine, python_inside
+from harnesslab_envs.sandbox import Confined, Machine
 from harnesslab_envs.terminal.spec import PYTEST, Build, Spec
 
 WORKDIR = "/app"
@@ -41,32 +42,35 @@ def build(machine: Machine, spec: Spec) -> None:
 
 
 def _copy(machine: Machine, spec: Spec, step: Build, where: str) -> None:
-    files: dict[str, bytes] = {}
+    found: dict[str, str] = {}
     for source, target in step.values:
         several = target.endswith(("/", ".")) or len(step.values) > 1
         place = PurePosixPath(where) / target
         root = PurePosixPath(source).as_posix().removeprefix("./").strip("/")
         if root in spec.context:
-            files[str(place / PurePosixPath(root).name if several else place)] = spec.context[root]
+            found[str(place / PurePosixPath(root).name if several else place)] = root
             continue
         inside = "" if root in ("", ".") else f"{root}/"
-        below = {name: data for name, data in spec.context.items() if name.startswith(inside)}
+        below = [name for name in spec.context if name.startswith(inside)]
         if not below:
             raise EnvironmentFault(f"the task {spec.id} copies '{source}', which its folder does not have")
-        files |= {str(place / name[len(inside) :]): data for name, data in below.items()}
-    machine.put(files)
+        found |= {str(place / name[len(inside) :]): name for name in below}
+    for mode, wanted in ((0o644, False), (0o755, True)):
+        chosen = {path: spec.context[name] for path, name in found.items() if (name in spec.executable) is wanted}
+        if chosen:
+            machine.put(chosen, mode=mode)
 
 
-def grade(machine: Machine, spec: Spec) -> tuple[bool, float]:
-    """Run the tests: (solved, share of tests that passed).
+def grade(machine: Confined, spec: Spec, pytest: Sequence[str]) -> tuple[bool, float]:
+    """Run the tests: (solved, share of tests that passed). ``pytest`` are the words that start it in the machine; the
+    task's own script runs where there are none.
 
-    The tests come to the machine only now, after all that the agent has left running was ended.
+    The tests come to the machine only now; the caller has ended all that the agent has left running.
     """
-    machine.sweep()
     machine.run(f"rm -rf {TESTS} /logs", keep_state=False)
     machine.put({f"{TESTS}/{name}": content for name, content in spec.tests.items()})
-    if PYTEST in spec.tests:
-        words = [python_inside(), "-P", "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
+    if pytest:
+        words = [*pytest, "-q", "--tb=no", "-p", "no:cacheprovider"]
         words += ["--rootdir", TESTS, "--confcutdir", TESTS, "-c", "/dev/null", f"{TESTS}/{PYTEST}"]
         script = f"export PYTEST_DISABLE_PLUGIN_AUTOLOAD=1; {shlex.join(words)}"
         done = machine.run(script, seconds=spec.test_seconds, keep_state=False)

@@ -11,15 +11,14 @@ from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, OrderError
 from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
-from harnesslab_envs.sandbox import Limits, Machine, MachineGone, missing, shown
-from harnesslab_envs.terminal.build import build, grade
+from harnesslab_envs.sandbox import Confined, Limits, MachineGone, shown
+from harnesslab_envs.terminal.backends import Backend, choose
+from harnesslab_envs.terminal.build import grade
 from harnesslab_envs.terminal.spec import Spec, read_folder
 
 MAX_STEPS = 20
 MAX_COMMAND = 16_000
 """Characters of one command."""
-MODULES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py")
-"""What Python in the machine has beyond the standard library."""
 LIMITS = Limits(seconds=30, output=4_000, memory_mb=1_024, disk_mb=256, processes=128)
 OWN_TASKS = Path(__file__).parent / "tasks"
 GREETING = "You are in {folder} on a Linux machine."
@@ -56,10 +55,10 @@ class TerminalEnv:
     Private info: ``solved``; ``progress``, the share of the tests that passed once they ran; ``commands``, counted.
     """
 
-    def __init__(self, specs: Mapping[str, Spec], limits: Limits, max_steps: int):
-        self._specs, self._limits, self._max_steps = specs, limits, max_steps
+    def __init__(self, specs: Mapping[str, Spec], backend: Backend, limits: Limits, max_steps: int):
+        self._specs, self._backend, self._limits, self._max_steps = specs, backend, limits, max_steps
         self._spec: Spec | None = None
-        self._machine: Machine | None = None
+        self._machine: Confined | None = None
         self._steps = self._commands = 0
         self._solved, self._progress = False, 0.0
 
@@ -74,16 +73,12 @@ class TerminalEnv:
         self.close()
         self._spec, self._steps, self._commands = spec, 0, 0
         self._solved, self._progress = False, 0.0
-        self._machine = Machine(self._limits, modules=MODULES)
         try:
-            build(self._machine, spec)
+            self._machine = self._backend.machine(spec)
             folder = self._machine.run("pwd").output.strip()
         except MachineGone as error:
             self.close()
             raise EnvironmentFault(f"the task {spec.id} cannot be built: {error}") from error
-        except EnvironmentFault:
-            self.close()
-            raise
         return GREETING.format(folder=folder), self._info()
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -102,7 +97,9 @@ class TerminalEnv:
                 done = self._machine.run(text)
                 text = shown(done, self._limits.seconds)
             if what == "finish" or last:
-                self._solved, self._progress = grade(self._machine, self._spec)
+                self._machine.sweep()
+                pytest = self._backend.pytest(self._machine, self._spec)
+                self._solved, self._progress = grade(self._machine, self._spec, pytest)
                 self.close()
         except MachineGone:
             self.close()
@@ -130,30 +127,32 @@ class TerminalTasks:
 
     name = "terminal"
 
-    def __init__(self, folder: Path, limits: Limits, max_steps: int):
+    def __init__(self, folder: Path, backend: Backend, limits: Limits, max_steps: int):
         self.max_steps = max_steps
-        self._folder, self._limits = folder, limits
+        self._backend, self._limits = backend, limits
         self._splits: dict[Split, list[Task]] = {split: [] for split in SPLITS}
         self._specs: dict[str, Spec] = {}
         digest = hashlib.sha256()
-        for variant, spec in read_folder(folder):
+        for variant, spec in read_folder(folder, follow=backend.follow):
             self._specs[spec.id] = spec
             split = _split(variant, spec.id)
             self._splits[split].append(Task(spec.id, split, spec.family, options={"task": spec.id}))
             digest.update(repr(spec).encode())
+            if not backend.follow:
+                digest.update(repr((spec.dockerfile, spec.image, sorted(spec.executable))).encode())
         if not self._specs:
             raise ConfigError(f"{folder} holds no tasks: no folder in it has a task.yaml or a task.toml.")
-        self.version = f"1+{digest.hexdigest()[:12]}"
+        self.version = f"1+{digest.hexdigest()[:12]}{backend.tag}"
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """The tasks of a split, in the order of their names."""
-        if reason := missing():
+        if reason := self._backend.missing():
             raise EnvironmentUnavailable(reason)
         return self._splits[split]
 
     def make(self) -> TerminalEnv:
         """A new instance."""
-        return TerminalEnv(self._specs, self._limits, self.max_steps)
+        return TerminalEnv(self._specs, self._backend, self._limits, self.max_steps)
 
     def oracle(self, task: Task) -> Policy:
         """Runs the task's own solution and finishes."""
@@ -176,13 +175,17 @@ def environment(
     command_seconds: float = 30,
     memory_mb: int = 1_024,
     disk_mb: int = 256,
+    engine: str = "auto",
+    network: str = "build",
 ) -> TerminalTasks:
     """``tasks``: a folder with a folder for each task; by default ``HARNESSLAB_TERMINAL_TASKS``, else the tasks that
-    come with it. The other options limit one command, and the machine."""
+    come with it. ``engine``: ``"bubblewrap"``, ``"docker"`` (or Podman), or ``"auto"``, the first of these that works.
+    ``network``, with Docker: ``"build"`` where images are built, ``"none"``, or ``"all"``, commands and tests as well.
+    The other options limit one command, and the machine."""
     chosen = tasks or os.environ.get("HARNESSLAB_TERMINAL_TASKS") or ""
     folder = Path(chosen).expanduser() if chosen else OWN_TASKS
     limits = Limits(command_seconds, LIMITS.output, memory_mb, disk_mb, LIMITS.processes)
-    return TerminalTasks(folder, limits, max_steps)
+    return TerminalTasks(folder, choose(engine, limits, network), limits, max_steps)
 
 
 def _read_call(action: Any) -> tuple[str, str]:

@@ -14,7 +14,7 @@ import json
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -44,7 +44,8 @@ class Build:
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A task, read. ``tests`` and ``context`` are files by relative path; ``script`` runs the tests where there is no
-    ``test_outputs.py`` for pytest."""
+    ``test_outputs.py`` for pytest. ``dockerfile`` is the text that ``build`` holds the lines of; ``image`` one that is
+    published for the task; ``executable`` names files of the context that can be run."""
 
     id: str
     family: str
@@ -55,18 +56,24 @@ class Spec:
     script: str
     solution: str
     test_seconds: float
+    dockerfile: str = field(default="", repr=False)
+    image: str = field(default="", repr=False)
+    executable: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-def read_folder(folder: Path) -> Iterator[tuple[str, Spec]]:
+def read_folder(folder: Path, *, follow: bool = True) -> Iterator[tuple[str, Spec]]:
     """(variant, task) of every task below ``folder``, in the order of their names; the variant is empty where there
-    is just one. Raises ConfigError that names the file where a task cannot be used."""
+    is just one. Raises ConfigError that names the file where a task cannot be used.
+
+    Without ``follow`` the lines of the Dockerfiles are not read, as an engine does that; all files come along for it.
+    """
     if not folder.is_dir():
         raise ConfigError(f"There is no folder of tasks at {folder}.")
     for place in sorted(folder.iterdir()):
         if (place / "task.yaml").is_file() or (place / "task.toml").is_file():
             variants = _variants(place)
             for name, values in variants.items():
-                yield name, _read(place, f"{place.name}-{name}" if name else place.name, values)
+                yield name, _read(place, f"{place.name}-{name}" if name else place.name, values, follow)
 
 
 def _variants(place: Path) -> dict[str, dict[str, str]]:
@@ -86,7 +93,7 @@ def _variants(place: Path) -> dict[str, dict[str, str]]:
     return dict(loaded)
 
 
-def _read(place: Path, task_id: str, values: Mapping[str, str]) -> Spec:
+def _read(place: Path, task_id: str, values: Mapping[str, str], follow: bool) -> Spec:
     harbor = (place / "task.toml").is_file()
     source = place / ("task.toml" if harbor else "task.yaml")
     facts = _facts(source)
@@ -105,9 +112,10 @@ def _read(place: Path, task_id: str, values: Mapping[str, str]) -> Spec:
     tests = _files(place / "tests", values)
     if PYTEST not in tests and not script.is_file():
         raise ConfigError(f"{place}: there is neither tests/{PYTEST} nor {script.relative_to(place)}.")
-    dockerfile = context / "Dockerfile"
-    build = tuple(_dockerfile(_fill(_text(dockerfile), values), dockerfile)) if dockerfile.is_file() else ()
-    copies = any(step.what == "copy" for step in build)
+    file = context / "Dockerfile"
+    dockerfile = _fill(_text(file), values) if file.is_file() else ""
+    build = tuple(_dockerfile(dockerfile, file)) if follow else ()
+    copies = not follow or any(step.what == "copy" for step in build)
     hidden = () if harbor else _NOT_COPIED
     return Spec(
         id=task_id,
@@ -119,6 +127,9 @@ def _read(place: Path, task_id: str, values: Mapping[str, str]) -> Spec:
         script=_fill(_text(script), values) if script.is_file() else "",
         solution=_fill(_text(solution), values) if solution.is_file() else "",
         test_seconds=min(float(seconds), MAX_TEST_SECONDS),
+        dockerfile=dockerfile,
+        image=str(_get(facts, "environment").get("docker_image", "")),
+        executable=_executable(context, values) if copies else frozenset(),
     )
 
 
@@ -192,6 +203,11 @@ def _files(folder: Path, values: Mapping[str, str], hidden: tuple[str, ...] = ()
         name = PurePosixPath(file.relative_to(folder)).as_posix()
         found[_fill(name, values)] = _fill_bytes(content, values)
     return found
+
+
+def _executable(folder: Path, values: Mapping[str, str]) -> frozenset[str]:
+    files = (file for file in folder.rglob("*") if file.is_file() and file.stat().st_mode & 0o100)
+    return frozenset(_fill(file.relative_to(folder).as_posix(), values) for file in files)
 
 
 def _fill_bytes(content: bytes, values: Mapping[str, str]) -> bytes:
