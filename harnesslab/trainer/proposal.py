@@ -137,11 +137,15 @@ SHOWN = 5
 
 
 class Proposals(Sequence[Proposal]):
-    """A few proposals, best first. ``refused`` holds (name, reason) of those that were turned down before measuring."""
+    """A few proposals, best first. ``refused`` holds (name, reason) of those that were turned down before measuring.
+
+    ``edited`` are files of the lab's folder that differ from the baseline and that no proposal carries.
+    """
 
     def __init__(self, items: Sequence[Proposal] = (), refused: Sequence[tuple[str, str]] = ()):
         self._items = tuple(items)
         self.refused = tuple(refused)
+        self.edited: tuple[str, ...] = ()
         self.trainer: Trainer | None = None
         """Who measures and decides on them; set by :meth:`Trainer.propose`."""
 
@@ -156,13 +160,27 @@ class Proposals(Sequence[Proposal]):
         if not isinstance(index, slice):
             return found
         some = Proposals(found, self.refused)
-        some.trainer = self.trainer
+        some.trainer, some.edited = self.trainer, self.edited
         return some
+
+    def leave_out(self, paths: Sequence[str]) -> None:
+        """Note which of the edited ``paths`` no proposal carries, so that nobody waits for them to be measured."""
+        carried = {path for proposal in self for path in proposal.changes}
+        self.edited = tuple(path for path in paths if path not in carried)
+
+    def _remark(self) -> str:
+        if not self.edited:
+            return ""
+        return (
+            f"edited, but not proposed: {clip(', '.join(self.edited), 200)}; "
+            "ManualEstimator.add_files(lab.edits()) makes it a proposal"
+        )
 
     def __repr__(self) -> str:
         lines = [counted(len(self), "proposal")]
         lines += [f"  [{i}] {p}; should flip {len(p.prediction.flips)}" for i, p in enumerate(self)]
         lines += [f"  refused {name}: {clip(reason, 120)}" for name, reason in self.refused]
+        lines += [f"  {remark}" for remark in (self._remark(),) if remark]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -172,6 +190,7 @@ class Proposals(Sequence[Proposal]):
             for i, p in enumerate(self)
         )
         refused = "".join(f"<li>refused {escape(n)}: {escape(clip(r, 160))}</li>" for n, r in self.refused)
+        refused += "".join(f"<li>{escape(remark)}</li>" for remark in (self._remark(),) if remark)
         return (
             f"<p>{counted(len(self), 'proposal')}</p><table><thead><tr><th></th><th>layer</th><th>kind</th><th>name</th>"
             f"<th>about</th><th>should flip</th><th>evidence</th></tr></thead><tbody>{rows}</tbody></table>"

@@ -37,7 +37,7 @@ def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) ->
     panel = trainer.panel("sealed")
     budget = trainer.settings.budget or lab.environment.max_steps
     floor, ceiling = bounds(lab.environment, panel.tasks, budget)
-    title = f"sealed split of {lab.environment.name}, {len(panel.tasks)} tasks, opened {counted(len(lab.openings()), 'time')}"
+    title = f"sealed split of {lab.environment.name}, {counted(len(panel.tasks), 'task')}, {counted(len(lab.openings()), 'run')} on record"
     table = Table([*rows, *bound_rows(floor, ceiling, len(panel.tasks))], title=title, columns=COLUMNS)
     if any(row["forced"] >= 100 for row in rows):
         table.notes.append("The harness leaves no choice in any step: it plays alone, and the model is a passenger.")

@@ -153,6 +153,7 @@ class Trainer:
         failures = failures if failures is not None else self.diagnose()
         proposals = self.estimator.propose(failures, self.lab.harness(), past_verdicts(self.lab.repo))
         proposals.trainer = self
+        proposals.leave_out(self.lab.repo.dirty())
         return proposals
 
     def evaluate(self, proposal: Proposal, *, epoch: int | None = None) -> Loss:

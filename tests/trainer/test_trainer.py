@@ -80,6 +80,22 @@ def test_step_by_step_cells_give_the_same(open_lab: Callable[..., Any]) -> None:
     assert made.measure().solved == 8
 
 
+def test_an_edited_file_is_told_until_it_is_proposed(open_lab: Callable[..., Any]) -> None:
+    lab = open_lab()
+    made = trainer(lab)
+    assert made.propose().edited == ()
+    (lab.path / "contract").mkdir(exist_ok=True)
+    (lab.path / "contract" / "hint.yaml").write_text(RIGHT, encoding="utf-8")
+    seen = made.propose()
+    assert len(seen) == 0 and seen.edited == ("contract/hint.yaml",)
+    for shown in (repr(seen), seen._repr_html_()):
+        assert "edited, but not proposed: contract/hint.yaml" in shown and "add_files(lab.edits())" in shown
+    made.estimator.add_files(lab.edits())
+    proposals = made.propose()
+    assert [p.name for p in proposals] == ["contract/hint"] and proposals.edited == ()
+    assert float(made.evaluate(proposals[0])) == -8
+
+
 def test_it_works_under_a_running_event_loop_and_has_await_twins(open_lab: Callable[..., Any]) -> None:
     lab = open_lab()
     made = trainer(lab, RIGHT)
