@@ -38,7 +38,6 @@ def test_import_is_quick_and_brings_no_heavy_package() -> None:
         "ipywidgets",
         "scipy",
         "git",
-        "sqlglot",
         "xllamacpp",
         "pydantic",
     }

@@ -6,7 +6,7 @@ Each shows itself when it ends a cell, works from Python as well, and leaves a s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnesslab.errors import ConfigError
 
@@ -28,7 +28,9 @@ __all__ = ["curve", "failures", "interventions", "verdict"]
 def failures(found: Failures) -> FailuresPanel:
     """What ``trainer.diagnose()`` found: causes, failed episodes, and every step of each."""
     from harnesslab.panels.failure_view import FailuresPanel
+    from harnesslab.trainer.failures import Failures
 
+    _is_one(found, Failures, "failures takes what trainer.diagnose() found")
     return FailuresPanel(found)
 
 
@@ -38,7 +40,9 @@ def interventions(proposals: Proposals, trainer: Trainer | None = None) -> Inter
     ``trainer`` only for proposals that were put together by hand. Raises ConfigError when none is known.
     """
     from harnesslab.panels.intervention_view import InterventionsPanel
+    from harnesslab.trainer.proposal import Proposals
 
+    _is_one(proposals, Proposals, "interventions takes what trainer.propose() proposed")
     return InterventionsPanel(
         proposals, _whose(trainer or getattr(proposals, "trainer", None), "interventions(proposals")
     )
@@ -47,7 +51,9 @@ def interventions(proposals: Proposals, trainer: Trainer | None = None) -> Inter
 def verdict(loss: Loss, trainer: Trainer | None = None) -> VerdictPanel:
     """What ``trainer.evaluate()`` found, to accept or reject. Raises ConfigError when no trainer is known."""
     from harnesslab.panels.verdict_view import VerdictPanel
+    from harnesslab.trainer.loss import Loss
 
+    _is_one(loss, Loss, "verdict takes the loss of trainer.evaluate() or trainer.epochs()")
     return VerdictPanel(loss, _whose(trainer or loss.trainer, "verdict(loss"))
 
 
@@ -56,7 +62,14 @@ def curve(source: Trainer | Lab, controls: Sequence[Run] = ()) -> CurvePanel:
     from harnesslab.lab import Lab
     from harnesslab.panels.curve_view import CurvePanel
 
-    return CurvePanel(source if isinstance(source, Lab) else source.lab, controls)
+    lab = getattr(source, "lab", source)
+    _is_one(lab, Lab, "curve takes a trainer or a lab")
+    return CurvePanel(lab, controls)
+
+
+def _is_one(value: Any, wanted: type, words: str) -> None:
+    if not isinstance(value, wanted):
+        raise ConfigError(f"hl.panels.{words}, not {value!r:.60}")
 
 
 def _whose(trainer: Trainer | None, call: str) -> Trainer:
