@@ -62,7 +62,7 @@ def curve(source: Trainer | Lab, controls: Sequence[Run] = ()) -> CurvePanel:
     from harnesslab.lab import Lab
     from harnesslab.panels.curve_view import CurvePanel
 
-    lab = getattr(source, "lab", source)
+    lab: Any = getattr(source, "lab", source)
     _is_one(lab, Lab, "curve takes a trainer or a lab")
     return CurvePanel(lab, controls)
 
