@@ -216,7 +216,11 @@ def _line(lines: Lines, path: tuple[str | int, ...]) -> int:
 
 def _first(error: ValidationError, model: type[Params], line: Callable[[Any], int]) -> tuple[Any, str]:
     """Location and text of the topmost mistake; the locations of a union's members are cut off."""
-    problems = sorted(error.errors(include_url=False), key=lambda problem: line(problem["loc"]))
+    # A key that is not known comes before one that is missing: the one is often the other, misspelt.
+    problems = sorted(
+        error.errors(include_url=False),
+        key=lambda problem: (problem["type"] == "missing", line(problem["loc"])),
+    )
     problem = problems[0]
     loc, message = problem["loc"], problem["msg"]
     if problem["type"] == "extra_forbidden":

@@ -56,6 +56,7 @@ def test_manifest_values() -> None:
         ('name = "a"\n\n[prompt]\nhistory = "4"\n', 4, "prompt.history", "integer"),
         ('name = "a"\n[prompt]\nsistem = "x"\n', 3, "prompt.sistem", "did you mean 'system'"),
         ("format = 1\n", None, "name", "required"),
+        ('nme = "a"\n', 1, "nme", "did you mean 'name'"),
         ('name = "a"\nformat = 2020-01-01\n', 2, "format", "should be 1"),
     ],
 )
@@ -96,6 +97,10 @@ def test_missing_manifest(tmp_path: Path) -> None:
         ("contract/x.yaml", "kind: prompt\nparams: {text: a, on: toolx}\n", 2, "params.on", "toolx"),
         ("skill/x.yaml", "kind: procedure\nparams:\n  demonstration:\n    - {observation: a}\n", 4,
          "params.demonstration.0.action", "required"),
+        ("contract/x.yaml", "kind: prompt\nparams: {text: a, match: b}\n", 2, "params", "set on: observation"),
+        ("skill/x.yaml", "kind: procedure\nparams: {task: a}\n", 2, "params", "nothing to tell"),
+        ("skill/x.yaml", "kind: procedure\nparams: {text: a, match: b}\n", 2, "params", "retrieve: match"),
+        ("skill/x.yaml", "kind: procedure\nparams: {text: a, retrieve: match}\n", 2, "params", "retrieve: match"),
         ("regulation/x.yaml", "kind: finish_guard\nparams:\n  message: m\n  finish_tool: t\n", 2, "params", "until_tool"),
         ("actions/x.yaml", "kind: snap\n", None, None, "did you mean action/"),
         ("Action/x.yaml", "kind: snap\n", None, None, "did you mean action/"),

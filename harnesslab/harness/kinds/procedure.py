@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from harnesslab.harness.bm25 import BM25
 from harnesslab.harness.context import Context, Draft
@@ -38,6 +39,14 @@ class ProcedureParams(Params):
     top: int = Field(default=1, ge=1, description="with BM25: told if it is among so many best ones")
     min_score: float = Field(default=0.5, ge=0, description="with BM25: least score")
     place: Literal["system", "before"] = Field(default="system", description="system message or before the observation")
+
+    @model_validator(mode="after")
+    def _complete(self) -> ProcedureParams:
+        if not self.text.strip() and not self.demonstration:
+            raise PydanticCustomError("value_error", "set text or demonstration: there is nothing to tell")
+        if (self.retrieve == "match") != (self.match is not None):
+            raise PydanticCustomError("value_error", "set match and retrieve: match together")
+        return self
 
 
 @register

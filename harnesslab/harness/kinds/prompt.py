@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from harnesslab.harness.context import Context, Draft
 from harnesslab.harness.kind import Kind, Params, register, tool_names
@@ -23,6 +24,14 @@ class PromptParams(Params):
     )
     match: Regex | None = Field(default=None, description="with `on: observation`: only where the observation matches")
     place: Literal["before", "after"] = Field(default="after", description="with `on: observation`: before or after it")
+
+    @model_validator(mode="after")
+    def _complete(self) -> PromptParams:
+        if self.match is not None and self.on != "observation":
+            raise PydanticCustomError(
+                "value_error", "match looks at an observation: set on: observation, or leave it out"
+            )
+        return self
 
 
 @register
