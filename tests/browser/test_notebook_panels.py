@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labdriver import save_notebook
+from labdriver import LOAD_MS, save_notebook, wait_for_lab
 
 from harnesslab.store import LabRepo
 
@@ -93,7 +93,7 @@ def open_notebook(page: Any) -> None:
     )
     page.locator(".jp-Notebook").wait_for()
     # The toolbar says idle before the session is connected; the status bar does not.
-    page.locator("#jp-bottom-panel").get_by_text("| Idle").wait_for()
+    page.locator("#jp-bottom-panel").get_by_text("| Idle").wait_for(timeout=LOAD_MS)
 
 
 def _check_git(folder: Path) -> None:
@@ -117,9 +117,8 @@ def _check_static(page: Any) -> None:
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
     page.evaluate("window.jupyterapp.commands.execute('kernelmenu:shutdown')")
     page.evaluate("window.jupyterapp.commands.execute('application:close-all')")
-    page.reload()
-    page.wait_for_function("window.jupyterapp !== undefined")
-    page.evaluate("window.jupyterapp.restored.then(() => true)")
+    page.reload(timeout=LOAD_MS)
+    wait_for_lab(page)
     open_notebook(page)
     summary = page.locator(".jp-Cell.jp-CodeCell").nth(2).locator("details", has_text="Run the cell again").first
     summary.locator("summary").first.click()

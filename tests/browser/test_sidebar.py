@@ -359,11 +359,12 @@ def test_any_two_refs_and_links_that_last(kitchen: Kitchen, context: Any, lab_se
     choice.wait_for(state="attached")
     assert choice.get_attribute("label") == "regulation/loop (promoted)"
     chosen.fill(kitchen.ref("promoted", "second"))
-    opened = f"{kitchen.path}:{kitchen.ids['start']}...{kitchen.ref('promoted', 'second')}"
+    opened = f'"harnesslab-refs:{kitchen.path}:{kitchen.ids["start"]}...{kitchen.ref("promoted", "second")}"'
 
     def saved(answer: Any) -> bool:
-        # Once in the layout and once among the views: what was saved a moment earlier lacks one of them.
-        return answer.request.method == "PUT" and (answer.request.post_data or "").count(opened) >= 2
+        # In the layout and among the views: what was saved a moment earlier lacks one of them.
+        body = answer.request.post_data or ""
+        return answer.request.method == "PUT" and f"{opened}:" in body and body.count(opened) >= 2
 
     with page.expect_response(saved):
         form.get_by_role("button", name="Compare").click()  # and wait until the layout has been saved
@@ -375,8 +376,13 @@ def test_any_two_refs_and_links_that_last(kitchen: Kitchen, context: Any, lab_se
     page.get_by_text("The link was copied.").wait_for()
     page.goto(page.url.replace("reset", "kept"), timeout=LOAD_MS)
     wait_for_lab(page)
-    page.get_by_role("tab", name="contract/base").wait_for()
-    page.locator("[data-path='regulation/loop.yaml']").first.wait_for(state="attached")
+    # Views are restored behind the splash and ask their questions then.
+    page.get_by_role("tab", name="contract/base").wait_for(timeout=LOAD_MS)
+    page.locator("[data-path='regulation/loop.yaml']").first.wait_for(state="attached", timeout=LOAD_MS)
+    run_command(page, "harnesslab:show")
+    page.wait_for_function(
+        "path => document.querySelector('.jp-harnesslab-Header select')?.value === path", arg=kitchen.path
+    )  # the lab that was chosen
     page.goto(f"{lab_server.url}lab?{query}", timeout=LOAD_MS)
     wait_for_lab(page)
     # The workspace may hold other tabs with the same file; they are hidden.
