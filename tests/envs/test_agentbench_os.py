@@ -164,6 +164,21 @@ def test_an_episode_shows_what_agentbench_shows(folder: Path) -> None:
 
 
 @confined
+def test_the_oracle_answers_nothing_where_its_solution_prints_nothing(folder: Path) -> None:
+    file = folder / "data/2/one.json"
+    task = json.loads(file.read_text("utf-8"))
+    task["evaluation"] = {"check": [None, {"code": '[ "$1" = "" ]'}], "example": "find /nowhere -name x 2> /dev/null"}
+    file.write_text(json.dumps(task), "utf-8")
+    environ = environment(str(folder))
+    chosen = next(task for task in environ.tasks("sealed") if task.id == "test-2-one-0")
+    env, policy = environ.make(), environ.oracle(chosen)
+    observation, info = env.reset(options=chosen.options)
+    observation, _, _, _, info = env.step(policy(observation, info))
+    assert observation == "[no output]"
+    assert env.step(policy(observation, info))[4]["private"]["solved"]
+
+
+@confined
 def test_a_set_up_draws_the_same_in_each_episode(folder: Path) -> None:
     file = folder / "data/2/one.json"
     task = json.loads(file.read_text("utf-8"))

@@ -27,13 +27,16 @@ JUDGE_SECONDS = 90.0
 GATE_FROM_TRAIN = 124
 """Training tasks in ``gate``, beside the 26 of dev."""
 LIMITS = Limits(seconds=30, output=64_000, memory_mb=1_024, disk_mb=256, processes=128)
-LOGS = {
+FILES = {
+    "/root/.bashrc": b"# Settings of interactive shells.\nHISTCONTROL=ignoredups\n",
+    "/root/.profile": b"# Settings of login shells.\nmesg n 2> /dev/null || true\n",
     "/var/log/alternatives.log": b"update-alternatives 2024-01-02 10:00:00: run with --quiet\n" * 12,
     "/var/log/dpkg.log": b"2024-01-02 10:00:01 status installed base-files:amd64\n" * 200
     + b"2024-01-02 10:00:02 status installed libgpg-error0:amd64\n" * 3,
     "/var/log/apt/history.log": b"Start-Date: 2024-01-02  10:00:01\nCommandline: apt-get -y upgrade\n" * 3,
 }
-"""Published tasks count on some logs, which every image has, and on the word "error" in them."""
+"""Published tasks count on files that every image has: some in the home, and logs that hold the word "error"."""
+SILENT = "[no output]"
 GREETING = "You are root on a Linux system, in the folder /."
 
 
@@ -79,7 +82,7 @@ class SystemEnv:
         self._record, self._solved = record, False
         # Not guarded: published solutions search all of /proc, and a refusal there is in their output, or fails them.
         self._machine = Machine(LIMITS, cwd="/", guarded=False)
-        self._machine.put(LOGS)
+        self._machine.put(FILES)
         try:
             # Published set-ups may fail in part (some want the network); AgentBench goes on, too.
             for script in record.init:
@@ -221,7 +224,8 @@ class _Oracle:
             return _call("bash_action", script=_as_bash(record.example, ()))
         # A check that compares with the solution's output takes that output for an answer; so does a first one that reads it.
         asks = any(check is None or "argv[1]" in check.code for check in record.checks[:1]) or None in record.checks
-        return _call("answer_action", answer=observation) if asks else _call("finish_action", thought="")
+        answer = "" if observation == SILENT else observation
+        return _call("answer_action", answer=answer) if asks else _call("finish_action", thought="")
 
 
 def _drawn_alike(script: Script, name: str) -> Script:
@@ -270,7 +274,7 @@ def _shown(done: Done) -> str:
     if len(text) > MAX_SHOWN:
         text = text[: MAX_SHOWN - 43] + "\n[truncated because the output is too long]"
     end = f"[stopped: the limit of {done.stopped} was reached]" if done.stopped else ""
-    return "\n".join(part for part in (text, end) if part) or "[no output]"
+    return "\n".join(part for part in (text, end) if part) or SILENT
 
 
 def _family(record: Record) -> str:
