@@ -109,7 +109,7 @@ PLANS = {
         "qwen2.5-coder-0.5b",
         {"search": 6, "gate": 6, "sealed": 12, "budget": 10, "families": ("base",)},
         hl.NetSolve(metrics=("progress", "invalid")),
-        epochs=2,
+        epochs=1,
         llm={"max_tokens": 80, "cache_prompt": True},
         without=("rerank",),
     ),
@@ -128,7 +128,9 @@ def train(name: str, lab_folder: Path, epochs: int | None, base_url: str | None)
     llm: Any
     if base_url:
         settings["workers"] = 2  # a server may answer two at once; the embedded model does not
-        llm = hl.LLM(plan.model, base_url, "none", max_tokens=plan.llm["max_tokens"], cache=recording)
+        # A long prompt on a busy core takes minutes; a request that is given up and sent again is computed twice.
+        slow = hl.Connection(timeout=600, patience=1800)
+        llm = hl.LLM(plan.model, base_url, "none", max_tokens=plan.llm["max_tokens"], cache=recording, connection=slow)
     else:
         llm = hl.LLM.local(plan.model, cache=recording, **plan.llm)
     miners = {name: miner for name, miner in builtin_miners().items() if name not in plan.without}
