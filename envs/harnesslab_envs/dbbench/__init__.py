@@ -1,22 +1,32 @@
-"""AgentBench's DBBench on in-memory SQLite. See ``envs/README.md`` for source, splits and differences."""
+"""AgentBench's DBBench on in-memory SQLite, or on a private MariaDB. See ``envs/README.md`` for source, splits and differences."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 from harnesslab import data as hl_data
+from harnesslab.errors import ConfigError
+from harnesslab_envs.dbbench.engines import Engine, SQLite
 from harnesslab_envs.dbbench.env import Content, TableTasks
+from harnesslab_envs.dbbench.mariadb import MariaDB
 from harnesslab_envs.dbbench.records import read_records
 from harnesslab_envs.dbbench.splits import divide
 
+ENGINES: dict[str, Callable[[], Engine]] = {"sqlite": SQLite, "mariadb": MariaDB}
 FILES = ("standard.jsonl", "dev.jsonl")
 
 
-def environment(data: str | Path | None = None) -> TableTasks:
+def environment(data: str | Path | None = None, *, engine: str = "sqlite") -> TableTasks:
     """The 300 standard and 60 dev tasks, read from ``data`` (a folder with the published JSONL files)
     or from the data folder (``harnesslab data get dbbench``). Nothing is read before it is needed.
+
+    ``engine``: ``"sqlite"``, or ``"mariadb"``, a private server that starts with the first episode and judges changes
+    by the published hashes alone.
     """
+    if engine not in ENGINES:
+        raise ConfigError(f"dbbench has no engine {engine!r}; it has {', '.join(ENGINES)}.")
 
     def load() -> Content:
         folder = hl_data.find("dbbench", data)
@@ -24,4 +34,4 @@ def environment(data: str | Path | None = None) -> TableTasks:
         digest = hashlib.sha256(b"".join((folder / file).read_bytes() for file in FILES)).hexdigest()
         return Content({record.id: record for record in records}, divide(records), f"1+{digest[:8]}")
 
-    return TableTasks("dbbench", load)
+    return TableTasks("dbbench", load, ENGINES[engine]())

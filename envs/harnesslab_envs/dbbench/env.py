@@ -1,7 +1,7 @@
-"""Questions about tables, answered with SQL: one episode on one in-memory database.
+"""Questions about tables, answered with SQL: one episode on one fresh database.
 
 The agent has two tools. ``execute_sql`` runs a statement and shows its rows, or its error, as text.
-``commit_final_answer`` ends the episode and is judged. A statement that SQLite refuses is a valid action
+``commit_final_answer`` ends the episode and is judged. A statement that the database refuses is a valid action
 with an error for an observation; ``invalid`` is kept for actions that name no tool or do not fit its schema.
 """
 
@@ -15,22 +15,23 @@ from typing import Any
 
 from harnesslab.errors import EnvironmentFault, OrderError
 from harnesslab.rollout.env import JSON, Action, Policy, Split, Task
-from harnesslab_envs.dbbench.grading import answers_match, rows_hold, table_hash, target_hashes
+from harnesslab_envs.dbbench.engines import Database, Engine, SQLite
+from harnesslab_envs.dbbench.grading import answers_match, rows_hold
 from harnesslab_envs.dbbench.records import Record
-from harnesslab_envs.dbbench.sandbox import Result, Sandbox, quote
+from harnesslab_envs.dbbench.sandbox import Result
 
 MAX_SHOWN = 800
 """Characters of a result that the agent is shown, as in AgentBench."""
 MAX_STEPS = 10
 """Ten statements are plenty for one table; AgentBench allows 15 to 20."""
-GREETING = "The SQLite database is ready."
+GREETING = "The {engine} database is ready."
 
 TOOLS: tuple[dict[str, JSON], ...] = (
     {
         "type": "function",
         "function": {
             "name": "execute_sql",
-            "description": "Run one SQL statement on the SQLite database. Returns the rows, or the error.",
+            "description": "Run one SQL statement on the {engine} database. Returns the rows, or the error.",
             "parameters": {
                 "type": "object",
                 "properties": {"query": {"type": "string", "description": "One SQL statement."}},
@@ -70,10 +71,11 @@ class TableEnv:
     ``statements`` and ``sql_errors``, counted.
     """
 
-    def __init__(self, records: Mapping[str, Record]):
+    def __init__(self, records: Mapping[str, Record], engine: Engine | None = None):
         self._records = records
+        self._engine = engine or SQLite()
         self._record: Record | None = None
-        self._sandbox: Sandbox | None = None
+        self._database: Database | None = None
         self._targets: frozenset[str] | None = None
         self._mark = 0
         self._solved = False
@@ -91,14 +93,14 @@ class TableEnv:
                 f"There is no task {name!r}: reset(options={{'record': ...}}) takes a Task's options."
             )
         self.close()
-        self._record, self._sandbox = record, Sandbox(record.tables)
+        self._record, self._database = record, self._engine.open(record.tables)
         self._targets = None
         self._mark, self._solved, self._statements, self._errors = 0, False, 0, 0
-        return GREETING, self._info()
+        return GREETING.format(engine=self._engine.name), self._info()
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Run a statement or take the final answer; see :class:`harnesslab.rollout.env.TextEnv`."""
-        if self._sandbox is None or self._record is None:
+        if self._database is None or self._record is None:
             raise OrderError("No episode is running: call reset() first.")
         call = _read_call(action)
         if isinstance(call, str):
@@ -113,13 +115,13 @@ class TableEnv:
 
     def close(self) -> None:
         """Drop the database. Safe to call twice."""
-        if self._sandbox is not None:
-            self._sandbox.close()
-            self._sandbox = None
+        if self._database is not None:
+            self._database.close()
+            self._database = None
 
     def _query(self, query: str) -> str:
-        assert self._sandbox is not None
-        result = self._sandbox.execute(query)
+        assert self._database is not None
+        result = self._database.execute(query)
         self._statements += 1
         if result.error:
             self._errors += 1
@@ -137,16 +139,15 @@ class TableEnv:
         return self._table_is_right() if self._record.changes else answers_match(answers, self._record.label)
 
     def _table_is_right(self) -> bool:
-        assert self._sandbox is not None and self._record is not None
+        assert self._database is not None and self._record is not None
         if self._targets is None:
-            self._targets = target_hashes(self._record)
-        return table_hash(self._sandbox, self._record.tables) in self._targets
+            self._targets = self._engine.targets(self._record)
+        return self._database.hash(self._record.tables) in self._targets
 
     def _info(self, invalid: bool = False) -> dict[str, Any]:
         assert self._record is not None
         return {
-            # A copy: what a harness does to the schemas must not reach the next episode.
-            "public": {"instruction": self._record.instruction, "tools": deepcopy(list(TOOLS)), "invalid": invalid},
+            "public": {"instruction": self._record.instruction, "tools": tools(self._engine), "invalid": invalid},
             "private": {
                 "solved": self._solved,
                 "progress": self._mark / 3,
@@ -173,18 +174,21 @@ class TableTasks:
 
     max_steps = MAX_STEPS
 
-    def __init__(self, name: str, load: Callable[[], Content]):
+    def __init__(self, name: str, load: Callable[[], Content], engine: Engine | None = None):
         self.name = name
         self._load = load
+        self._engine = engine or SQLite()
         self._loaded: Content | None = None
 
     @property
     def version(self) -> str:
-        """Version of the code and of the data that was read. Raises EnvironmentUnavailable where data is missing."""
-        return self._content().version
+        """Version of the code, of the data that was read, and of an engine other than SQLite. Raises
+        EnvironmentUnavailable where data or engine are missing."""
+        return self._content().version + self._engine.tag
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """The tasks of a split, families mixed evenly. Raises EnvironmentUnavailable where data is missing."""
+        assert self._engine.tag is not None  # raises where the engine is missing
         splits = self._content().splits
         if split not in splits:
             raise EnvironmentFault(f"{self.name} has no split '{split}'; it has {', '.join(splits)}.")
@@ -192,14 +196,14 @@ class TableTasks:
 
     def make(self) -> TableEnv:
         """A new instance."""
-        return TableEnv(self._content().records)
+        return TableEnv(self._content().records, self._engine)
 
     def oracle(self, task: Task) -> Policy:
         """Runs the ground-truth statement, where the task is a change, and commits the label."""
         record = self._content().records[task.id]
         plan: list[Action] = [call("commit_final_answer", answers=list(record.label))]
         if record.changes:
-            plan = [call("execute_sql", query=_gold_statement(record)), call("commit_final_answer", answers=["done"])]
+            plan = [call("execute_sql", query=self._engine.gold(record)), call("commit_final_answer", answers=["done"])]
         actions = iter(plan)
         return lambda _observation, _info: next(actions, plan[-1])
 
@@ -209,7 +213,7 @@ class TableTasks:
 
     def starter(self) -> Path:
         """The folder with the baseline harness."""
-        return Path(__file__).parent / "starter"
+        return self._engine.starter
 
     def _content(self) -> Content:
         if self._loaded is None:
@@ -229,6 +233,14 @@ def call(name: str, **arguments: JSON) -> Action:
     return {"name": name, "arguments": arguments}
 
 
+def tools(engine: Engine) -> list[dict[str, JSON]]:
+    """The schemas, with the engine's name; a copy, as what a harness does to them must not reach the next episode."""
+    copied = deepcopy(list(TOOLS))
+    function: Any = copied[0]["function"]
+    function["description"] = function["description"].format(engine=engine.name)
+    return copied
+
+
 def clip(text: str) -> str:
     """Text as the agent is shown it, with AgentBench's mark where it was cut."""
     return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "[TRUNCATED]"
@@ -246,11 +258,3 @@ def _read_call(action: Any) -> tuple[str, JSON] | str:
     if not isinstance(arguments, dict) or set(arguments) != {key} or not isinstance(arguments[key], kinds):
         return f"{name} takes one argument, {key!r}. {known}"
     return name, arguments[key]
-
-
-def _gold_statement(record: Record) -> str:
-    """The published statement; a table name that only MySQL takes unquoted (it starts with a digit) is quoted."""
-    statement, name = record.label[0], record.tables[0].name
-    if name[:1].isdigit() and f"`{name}`" not in statement:
-        return statement.replace(name, quote(name), 1)
-    return statement
