@@ -82,7 +82,18 @@ class Engine:
                 file.write_bytes(content)
                 file.chmod(mode)
             nets = () if network else ("--network", "none")
-            self.call("build", "--quiet", "--label", f"{IMAGE_LABEL}=1", *nets, "--tag", tag, folder, seconds=seconds)
+            self.call(
+                "build",
+                "--quiet",
+                "--force-rm",
+                "--label",
+                f"{IMAGE_LABEL}=1",
+                *nets,
+                "--tag",
+                tag,
+                folder,
+                seconds=seconds,
+            )
 
     def reap(self) -> int:
         """Remove containers that processes of this host left behind when they ended; returns how many."""
