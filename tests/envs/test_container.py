@@ -30,7 +30,9 @@ time.sleep(600)
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return engine_or_skip()
+    found = engine_or_skip()
+    base_image(found)
+    return found
 
 
 @pytest.fixture(scope="module")
