@@ -55,9 +55,13 @@ class LabServer:
         """What it has printed."""
         return self.home / LOG
 
-    def address(self, query: str = "reset") -> str:
-        """The address of the lab page; by default in a fresh workspace."""
-        return f"{self.url}lab?token={TOKEN}&{query}"
+    def address(self, query: str = "reset", workspace: str = "default") -> str:
+        """The address of the lab page; by default in a fresh workspace.
+
+        Pages that are open at once need workspaces of their own, or each saves its layout over the other's: a page finds out
+        by itself that another one has its workspace, but only if that one answers in time.
+        """
+        return f"{self.url}lab/workspaces/{workspace}?token={TOKEN}&{query}"
 
 
 @contextlib.contextmanager
@@ -94,10 +98,10 @@ def running_browser() -> Iterator[Any]:
         chromium.close()
 
 
-def open_lab(context: Any, server: LabServer, query: str = "reset") -> Any:
-    """A new page with JupyterLab in it; `query` goes into its address."""
+def open_lab(context: Any, server: LabServer, query: str = "reset", workspace: str = "default") -> Any:
+    """A new page with JupyterLab in it; see :meth:`LabServer.address`."""
     page = context.new_page()
-    page.goto(server.address(query), timeout=LOAD_MS)
+    page.goto(server.address(query, workspace), timeout=LOAD_MS)
     wait_for_lab(page)
     return page
 

@@ -348,7 +348,7 @@ def test_copy_as_a_cell_export_and_open_the_folder(
 
 
 def test_any_two_refs_and_links_that_last(kitchen: Kitchen, context: Any, lab_server: LabServer) -> None:
-    page = open_lab(context, lab_server)
+    page = open_lab(context, lab_server, workspace="links")
     show(page, kitchen.path)
     view = open_row(page, "Rejected", "contract/base")
     form = view.get_by_role("form", name="Compare two refs")
@@ -374,7 +374,7 @@ def test_any_two_refs_and_links_that_last(kitchen: Kitchen, context: Any, lab_se
     query = link.partition("?")[2]
     compared.get_by_role("link", name="Copy link").click()
     page.get_by_text("The link was copied.").wait_for()
-    page.goto(page.url.replace("reset", "kept"), timeout=LOAD_MS)
+    page.goto(lab_server.address("kept", "links"), timeout=LOAD_MS)
     wait_for_lab(page)
     # Views are restored behind the splash and ask their questions then.
     page.get_by_role("tab", name="contract/base").wait_for(timeout=LOAD_MS)
@@ -472,7 +472,7 @@ def test_a_lab_that_vanishes_is_told_and_can_come_back(page: Any, sidebar: Any, 
 
 
 def test_an_empty_root_says_how_to_start(context: Any, lab_server: LabServer) -> None:
-    page = open_lab(context, lab_server)
+    page = open_lab(context, lab_server, workspace="empty")
     run_command(page, "harnesslab:show")
     empty = page.locator(SIDEBAR)
     empty.get_by_role("heading", name="No lab here yet").wait_for()
