@@ -15,6 +15,7 @@ from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
 from harnesslab_envs.agentbench_os.left_out import LEFT_OUT
 from harnesslab_envs.agentbench_os.records import Record, Script, find_data, read_records
 from harnesslab_envs.mixing import mixed
+from harnesslab_envs.picking import picked
 from harnesslab_envs.sandbox import Done, Limits, Machine, MachineGone, missing
 
 MAX_STEPS = 8
@@ -72,12 +73,7 @@ class SystemEnv:
         self, *, seed: int | None = None, options: Mapping[str, JSON] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """A fresh machine, set up as published; ``seed`` changes nothing."""
-        name = (options or {}).get("record")
-        record = self._records.get(name) if isinstance(name, str) else None
-        if record is None:
-            raise EnvironmentFault(
-                f"There is no task {name!r}: reset(options={{'record': ...}}) takes a Task's options."
-            )
+        record = picked(options, "record", self._records)
         self.close()
         self._record, self._solved = record, False
         # Not guarded: published solutions search all of /proc, and a refusal there is in their output, or fails them.

@@ -11,10 +11,11 @@ from typing import Any
 
 from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import response_checker, state_checker
 
-from harnesslab.errors import ConfigError, EnvironmentFault, OrderError
+from harnesslab.errors import ConfigError, OrderError
 from harnesslab.rollout.env import JSON, Action, Policy, Split, Task
 from harnesslab_envs.bfcl.records import Call, Record, divide, read_records, schemas
 from harnesslab_envs.bfcl.world import World
+from harnesslab_envs.picking import picked
 
 MAX_STEPS = 40
 """The longest ground truth takes 37 actions, the average one 10."""
@@ -91,10 +92,7 @@ class FunctionEnv:
         self, *, seed: int | None = None, options: Mapping[str, JSON] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """The user's first request; ``seed`` changes nothing, as nothing here is random."""
-        name = (options or {}).get("task")
-        record = read_records().get(name) if isinstance(name, str) else None
-        if record is None:
-            raise EnvironmentFault(f"There is no task {name!r}: reset(options={{'task': ...}}) takes a Task's options.")
+        record = picked(options, "task", read_records())
         self._record, self._world, self._grader = record, World(record), Grader(record)
         self._turn, self._answers = 0, []
         return _first(record), self._info(tools=True)

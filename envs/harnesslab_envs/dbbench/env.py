@@ -19,6 +19,7 @@ from harnesslab_envs.dbbench.engines import Database, Engine, SQLite
 from harnesslab_envs.dbbench.grading import answers_match, rows_hold
 from harnesslab_envs.dbbench.records import Record
 from harnesslab_envs.dbbench.sandbox import Result
+from harnesslab_envs.picking import picked
 
 MAX_SHOWN = 800
 """Characters of a result that the agent is shown, as in AgentBench."""
@@ -86,12 +87,7 @@ class TableEnv:
         self, *, seed: int | None = None, options: Mapping[str, JSON] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """A fresh database for the record; ``seed`` changes nothing, as nothing here is random."""
-        name = (options or {}).get("record")
-        record = self._records.get(name) if isinstance(name, str) else None
-        if record is None:
-            raise EnvironmentFault(
-                f"There is no task {name!r}: reset(options={{'record': ...}}) takes a Task's options."
-            )
+        record = picked(options, "record", self._records)
         self.close()
         self._record, self._database = record, self._engine.open(record.tables)
         self._targets = None

@@ -14,8 +14,9 @@ from tau2.data_model.message import ToolCall
 from tau2.data_model.tasks import Task as Tau2Task
 from tau2.environment.environment import Environment as World
 
-from harnesslab.errors import ConfigError, EnvironmentFault, OrderError
+from harnesslab.errors import ConfigError, OrderError
 from harnesslab.rollout.env import JSON, Action, Policy, Split, Task
+from harnesslab_envs.picking import picked
 from harnesslab_envs.tau2.domains import DOMAINS, Domain, read_domain
 from harnesslab_envs.tau2.grading import Judge, matched
 
@@ -44,10 +45,7 @@ class ServiceEnv:
         self, *, seed: int | None = None, options: Mapping[str, JSON] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """A fresh world for the task; ``seed`` changes nothing, as nothing here is random."""
-        name = (options or {}).get("task")
-        task = self._domain.tasks.get(name) if isinstance(name, str) else None
-        if task is None:
-            raise EnvironmentFault(f"There is no task {name!r}: reset(options={{'task': ...}}) takes a Task's options.")
+        task = picked(options, "task", self._domain.tasks)
         self._task, self._world = task, self._domain.world(task)
         self._calls, self._failed = [], None
         return GREETING, self._info(start=True)

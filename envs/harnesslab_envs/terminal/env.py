@@ -11,6 +11,7 @@ from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, OrderError
 from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
+from harnesslab_envs.picking import picked
 from harnesslab_envs.sandbox import Confined, Limits, MachineGone, shown
 from harnesslab_envs.terminal.backends import Backend, choose
 from harnesslab_envs.terminal.build import grade
@@ -66,10 +67,7 @@ class TerminalEnv:
         self, *, seed: int | None = None, options: Mapping[str, JSON] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """A fresh machine, built for the task; ``seed`` changes nothing."""
-        name = (options or {}).get("task")
-        spec = self._specs.get(name) if isinstance(name, str) else None
-        if spec is None:
-            raise EnvironmentFault(f"There is no task {name!r}: reset(options={{'task': ...}}) takes a Task's options.")
+        spec = picked(options, "task", self._specs)
         self.close()
         self._spec, self._steps, self._commands = spec, 0, 0
         self._solved, self._progress = False, 0.0

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from harnesslab.data import data_dir
 from harnesslab.errors import ConfigError, EnvironmentFault, OrderError
 from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
+from harnesslab_envs.picking import picked
 from harnesslab_envs.webshop import pages, sample
 from harnesslab_envs.webshop.goals import Goal, Kind, make_goals, share
 from harnesslab_envs.webshop.oracle import plan
@@ -51,10 +52,7 @@ class ShopEnv:
         self, *, seed: int | None = None, options: Mapping[str, JSON] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """The search page; ``seed`` changes nothing, as nothing here is random."""
-        name = (options or {}).get("goal")
-        goal = self._goals.get(name) if isinstance(name, str) else None
-        if goal is None:
-            raise EnvironmentFault(f"There is no goal {name!r}: reset(options={{'goal': ...}}) takes a Task's options.")
+        goal = picked(options, "goal", self._goals)
         self._goal, self._visit, self._score = goal, Visit(self._shop), None
         return pages.render(self._visit.parts), self._info()
 
