@@ -99,7 +99,7 @@ PLANS = {
             "families": ("look_at_obj_in_light", "pick_and_place_simple"),
         },
         hl.NetSolve(metrics=("invalid",)),
-        epochs=3,
+        epochs=8,
         llm={"max_tokens": 24, "cache_prompt": True},
         without=("rerank",),
     ),
