@@ -282,9 +282,13 @@ class Trainer:
     def _measure(
         self, split: Split, commit: str | None, llm: Backbone | None, fresh: bool
     ) -> tuple[Coroutine[Any, Any, Run], Bar]:
-        commit = self.lab.repo.resolve(commit) if commit else self.lab.repo.baseline()
+        baseline = self.lab.repo.baseline()
+        commit = self.lab.repo.resolve(commit) if commit else baseline
         panel = self.panel(split)
-        bar = Bar(f"measure {split}", len(panel), show=self.settings.progress)
+        # Several may stand below one another: what is not the usual is named.
+        harness = f" at {commit[:10]}" if commit != baseline else ""
+        model = f" with {llm.identity.get('model')}" if llm is not None else ""
+        bar = Bar(f"measure {split}{harness}{model}", len(panel), show=self.settings.progress)
         measurer = self.measurer(llm)
         measurer.record_opening(commit, panel)
         return measurer.measure(commit, panel, bar, fresh=fresh), bar

@@ -276,6 +276,21 @@ def test_sealed_openings_are_recorded_with_the_control_beside(open_lab: Callable
     assert len(lab.openings()) == 3
 
 
+def test_a_bar_names_what_is_not_the_usual(open_lab: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three bars stand below one another when the sealed split is opened; each says which run it is."""
+    shown: list[str] = []
+    monkeypatch.setattr(Bar, "close", lambda bar: shown.append(bar.label))
+    lab = open_lab()
+    made = trainer(lab, RIGHT)
+    start = lab.repo.baseline()
+    for loss in made.epochs(1):
+        loss.backward()
+        made.optimizer.step()
+    shown.clear()
+    made.open_sealed()
+    assert shown == [f"measure sealed at {start[:10]}", "measure sealed", "measure sealed with random"]
+
+
 def test_a_harness_that_leaves_no_choice_is_called_one(open_lab: Callable[..., Any]) -> None:
     lab = open_lab()
     made = trainer(lab)

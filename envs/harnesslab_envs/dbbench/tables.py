@@ -1,4 +1,4 @@
-"""Environment ``tables``: our own small tables and questions, played and judged by the code of ``dbbench``.
+"""Our own small tables and questions, played and judged by the code of ``dbbench``: the environment ``tables``.
 
 It needs no data from elsewhere, so that tutorials and tests run where DBBench is absent. Four tables, 24 tasks
 a split: questions (other, counting, comparison, ranking, aggregation) and changes. Names hold spaces,
