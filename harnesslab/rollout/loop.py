@@ -45,8 +45,13 @@ def run_sync(work: Coroutine[Any, Any, T], tick: Callable[[], None] | None = Non
         work.close()
         raise RuntimeError("run_sync was called from harnesslab's own loop; await the coroutine instead")
     settled = threading.Event()
-    future = asyncio.run_coroutine_threadsafe(_guarded(work, settled), loop())
+    # The work begins when this thread is ready to be interrupted; else an Interrupt could come while it is handed over,
+    # and leave it running with nobody to cancel it.
+    admitted: concurrent.futures.Future[bool] = concurrent.futures.Future()
+    future: concurrent.futures.Future[T] | None = None
     try:
+        future = asyncio.run_coroutine_threadsafe(_guarded(work, settled, admitted), loop())
+        admitted.set_result(True)
         while True:
             done, _ = concurrent.futures.wait([future], timeout=TICK_SECONDS if tick else None)
             if done:
@@ -54,7 +59,9 @@ def run_sync(work: Coroutine[Any, Any, T], tick: Callable[[], None] | None = Non
             if tick is not None:
                 tick()
     except BaseException:
-        if not future.done():
+        if future is None or not admitted.done():
+            admitted.set_result(False)
+        elif not future.done():
             # An Interrupt, or a drawing that failed. Bounded: a call that ignores its cancellation must not
             # hold the notebook.
             future.cancel()
@@ -71,8 +78,13 @@ async def run_async(work: Coroutine[Any, Any, T], tick: Callable[[], None] | Non
     return await future
 
 
-async def _guarded(work: Coroutine[Any, Any, T], settled: threading.Event) -> T:
+async def _guarded(
+    work: Coroutine[Any, Any, T], settled: threading.Event, admitted: concurrent.futures.Future[bool]
+) -> T:
     try:
+        if not await asyncio.wrap_future(admitted):
+            raise asyncio.CancelledError
         return await work
     finally:
+        work.close()  # does nothing unless it never began
         settled.set()

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+from typing import Any
 
 import pytest
 
@@ -73,3 +75,45 @@ def test_an_interrupt_cancels_and_waits_for_the_clean_up() -> None:
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=20)
     assert out == "cleaned\ninterrupted\n"
+
+
+def test_an_interrupt_while_the_work_is_handed_over_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    hand_over = asyncio.run_coroutine_threadsafe
+
+    def interrupted(*given: Any) -> Any:
+        hand_over(*given)
+        raise KeyboardInterrupt
+
+    async def work() -> None:
+        begun.append("work")
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", interrupted)
+    coroutine = work()
+    with pytest.raises(KeyboardInterrupt):
+        run_sync(coroutine)
+    monkeypatch.undo()
+    run_sync(asyncio.sleep(0))  # whatever was handed over before has had its turn
+    assert begun == [] and coroutine.cr_frame is None, "it was closed and never began"
+
+
+def test_an_interrupt_in_the_first_moment_waits_for_the_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    begun = threading.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            done.append("cleaned")
+
+    def interrupted(*_: Any, **__: Any) -> Any:
+        assert begun.wait(10)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harnesslab.rollout.loop.concurrent.futures.wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_sync(work())
+    assert done == ["cleaned"]
