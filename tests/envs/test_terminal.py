@@ -35,12 +35,12 @@ def folder(tmp_path: Path) -> Path:
     """One task in each format; the second is graded by a script."""
     files = {
         "first/task.yaml": "instruction: |-\n  Write {{WORD}} to out.txt.\nmax_test_timeout_sec: 120\n",
-        "first/Dockerfile": "FROM scratch\nWORKDIR /work/here\nENV KIND=old LEVEL=2\nCOPY . /work/here/\n"
+        "first/Dockerfile": "FROM scratch\nWORKDIR /srv/here\nENV KIND=old LEVEL=2\nCOPY . /srv/here/\n"
         "RUN echo made \\\n    by $KIND > made.txt\n",
         "first/extra/{{WORD}}.txt": "given {{WORD}}\n",
         "first/solution.sh": "echo {{WORD}} > out.txt\n",
-        "first/tests/test_outputs.py": "def test_it():\n    assert open('/work/here/out.txt').read() == '{{WORD}}\\n'\n\n\n"
-        "def test_other():\n    assert open('/work/here/made.txt').read() == 'made by old\\n'\n",
+        "first/tests/test_outputs.py": "def test_it():\n    assert open('/srv/here/out.txt').read() == '{{WORD}}\\n'\n\n\n"
+        "def test_other():\n    assert open('/srv/here/made.txt').read() == 'made by old\\n'\n",
         "first/variants.json": json.dumps({"search": {"WORD": "plum"}, "sealed-1": {"WORD": "pear"}}),
         "second/task.toml": "[verifier]\ntimeout_sec = 120.0\n",
         "second/instruction.md": "Make the folder done.\n",
@@ -135,7 +135,7 @@ def test_an_episode_from_start_to_end(folder: Path) -> None:
     environ = environment(str(folder), max_steps=6)
     env = environ.make()
     observation, info = env.reset(options={"task": "first-search"})
-    assert observation == "You are in /work/here on a Linux machine."
+    assert observation == "You are in /srv/here on a Linux machine."
     assert info["public"]["instruction"] == "Write plum to out.txt."
     observation, *_ = env.step(
         bash("ls; cat made.txt; echo $LEVEL; find / -name '*test_outputs*' -o -name 'solution.sh' 2>/dev/null; true")
@@ -165,7 +165,7 @@ def test_what_the_agent_leaves_behind_cannot_pass_the_tests(folder: Path) -> Non
     env = environment(str(folder)).make()
     env.reset(options={"task": "first-search"})
     env.step(bash("mkdir -p /tests; echo 'def pytest_runtest_call(item): pass' > /tests/conftest.py"))
-    env.step(bash("echo 'import os; os._exit(0)' > /work/here/pytest.py; export PYTHONPATH=/work/here; cd /work/here"))
+    env.step(bash("echo 'import os; os._exit(0)' > /srv/here/pytest.py; export PYTHONPATH=/srv/here; cd /srv/here"))
     *_, info = env.step(FINISH)
     assert not info["private"]["solved"]
 
@@ -234,15 +234,15 @@ def test_an_episode_on_docker(images: Path) -> None:
     env = environ.make()
     try:
         observation, info = env.reset(options={"task": "first-search"})
-        assert observation == "You are in /work/here on a Linux machine."
+        assert observation == "You are in /srv/here on a Linux machine."
         look = "ls; cat made.txt; echo $LEVEL; find / -name '*test_outputs*' -o -name 'solution.sh' 2>/dev/null; true"
         assert env.step(bash(look))[0] == "Dockerfile\nextra\nmade.txt\nmade by old\n2"
         env.step(
             bash("mkdir -p /tests /opt/harnesslab; echo 'def pytest_runtest_call(item): pass' > /tests/conftest.py")
         )
-        env.step(bash("echo 'import os; os._exit(0)' > pytest.py; export PYTHONPATH=/work/here"))
+        env.step(bash("echo 'import os; os._exit(0)' > pytest.py; export PYTHONPATH=/srv/here"))
         assert env.step(bash("cd extra"))[0] == "[no output]"
-        assert env.step(bash("pwd"))[0] == "/work/here/extra"
+        assert env.step(bash("pwd"))[0] == "/srv/here/extra"
         _, reward, terminated, truncated, info = env.step(FINISH)
         assert (reward, terminated, truncated) == (0.0, True, False)
         assert info["private"] == {"solved": False, "progress": 0.5, "commands": 5}
