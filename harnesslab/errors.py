@@ -45,7 +45,14 @@ class EnvironmentUnavailable(HarnesslabError):
 
 
 class EnvironmentFault(HarnesslabError):
-    """The environment broke (crash, deadline, lie). Its episode is unscorable, the run goes on."""
+    """The environment broke. Its episode is unscorable, the run goes on.
+
+    ``cause`` is ``crash``, ``hang`` or ``lie``, a row of :data:`harnesslab.rollout.owners.RULES`.
+    """
+
+    def __init__(self, message: str, *, cause: str = "crash"):
+        self.cause = cause
+        super().__init__(message)
 
 
 class InterventionFault(HarnesslabError):
@@ -57,7 +64,14 @@ class LeakFound(HarnesslabError):
 
 
 class BackboneError(HarnesslabError):
-    """The model cannot be reached or refuses: wrong key, missing model, closed endpoint."""
+    """The model cannot be reached, refuses, or answers with something that is not a reply.
+
+    ``cause`` is a row of :data:`harnesslab.rollout.owners.RULES`, which says whether one episode ends or everything stops.
+    """
+
+    def __init__(self, message: str, *, cause: str = "setup"):
+        self.cause = cause
+        super().__init__(message)
 
 
 class ReplayMiss(BackboneError):
@@ -86,6 +100,26 @@ class LabLocked(StoreError):
 
 class BaselineMoved(StoreError):
     """The baseline is no longer the one that the candidate was measured against."""
+
+
+class EstimatorFault(HarnesslabError):
+    """An estimator raised, or returned something other than proposals; names the estimator."""
+
+
+class TrainingStopped(HarnesslabError):
+    """Too many proposals in a row could not be measured; says why. Nothing is lost, ``trainer.resume()`` goes on."""
+
+
+class ExecutorBroken(HarnesslabError):
+    """A worker of the executor died; finished episodes are kept."""
+
+
+class SkippedProposal(UserWarning):
+    """A proposal could not be measured and was skipped; says why."""
+
+
+class UndecidedLoss(UserWarning):
+    """A loss was not acted on before the next one was asked for; its candidate stays pending."""
 
 
 class OrderError(HarnesslabError):

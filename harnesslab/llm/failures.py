@@ -12,6 +12,7 @@ _KEYS = re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]{8,}|\b(?:sk|pk|gsk|hf|xai|key)[
 _OVERFLOW = re.compile(
     r"(?i)exceed_context_size|context_length_exceeded|context (?:length|size|window)|too many tokens"
 )
+_FILTERED = re.compile(r"(?i)moderat|content.?(?:filter|policy)|safety|flagged")
 _REFUSED = re.compile(r"(?i)(?:unsupported|unrecognized|unknown|not support|extra inputs).{0,80}?['\"`](\w+)['\"`]")
 
 
@@ -45,6 +46,28 @@ def explain_local(error: Any, model: str, context: int) -> str:
             "Show less history, or load it with a larger context=..."
         )
     return f"the local model '{model}' refuses the request: {clip(told)}"
+
+
+def local_cause(error: Any) -> str:
+    """The same for the embedded server's error object."""
+    return "context" if _OVERFLOW.search(str(error)) else "refused"
+
+
+def status_cause(status: int, told: str, code: str | None = None) -> str:
+    """Which row of :data:`harnesslab.rollout.owners.RULES` an HTTP error is."""
+    if code == "insufficient_quota" or status == 402:
+        return "quota"
+    if status == 429:
+        return "busy"
+    if status == 413 or (status < 500 and _OVERFLOW.search(told)):
+        return "context"
+    if status in (401, 403):
+        return "refused" if _FILTERED.search(told) else "key"
+    if status in (404, 405, 410):
+        return "model"
+    if status in (400, 422) and _REFUSED.search(told):
+        return "setup"
+    return "server" if status >= 500 else "refused"
 
 
 def explain_status(status: int, told: str, *, model: str, where: str, detail: str = "") -> str:

@@ -11,7 +11,7 @@ from harnesslab.errors import BackboneError, ConfigError
 from harnesslab.llm.body import Constrain, Sampling
 from harnesslab.llm.chat import ChatBackbone
 from harnesslab.llm.embedded import Settings, engine_off_loop
-from harnesslab.llm.failures import explain_local
+from harnesslab.llm.failures import explain_local, local_cause
 from harnesslab.llm.models import file_digest, find_model
 from harnesslab.llm.record import Recording
 from harnesslab.llm.replies import to_completion
@@ -66,7 +66,8 @@ class LocalLLM(ChatBackbone):
         loaded = await engine_off_loop(settings)
         raw, seconds = await loaded.ask(body)
         if raw.get("error"):
-            raise BackboneError(explain_local(raw["error"], self.model, self._context))
+            message = explain_local(raw["error"], self.model, self._context)
+            raise BackboneError(message, cause=local_cause(raw["error"]))
         return to_completion(raw, body, seconds=seconds, where=f"the local model '{self.model}'")
 
     def _path(self) -> Path:

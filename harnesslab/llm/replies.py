@@ -13,6 +13,7 @@ from typing import Any
 
 from harnesslab.errors import BackboneError
 from harnesslab.llm.body import unwrap_choice
+from harnesslab.llm.failures import status_cause
 from harnesslab.llm.types import Completion
 
 _THINK = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)\s*", re.DOTALL)
@@ -48,15 +49,24 @@ def to_completion(raw: Any, body: Mapping[str, Any], *, seconds: float, where: s
 
 def _first_choice(raw: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(raw, Mapping):
-        raise BackboneError(f"{where} did not answer with a JSON object; is it an OpenAI-compatible endpoint (…/v1)?")
+        message = f"{where} did not answer with a JSON object; is it an OpenAI-compatible endpoint (…/v1)?"
+        raise BackboneError(message, cause="garbled")
     error = raw.get("error")
     if error:
         told = error.get("message", error) if isinstance(error, Mapping) else error
-        raise BackboneError(f"{where} answered with an error: {str(told)[:300]}")
+        message = f"{where} answered with an error: {str(told)[:300]}"
+        raise BackboneError(message, cause=status_cause(_status(error), str(told)))
     choices = raw.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        raise BackboneError(f"{where} answered without any choice; is it an OpenAI-compatible chat endpoint (…/v1)?")
+        message = f"{where} answered without any choice; is it an OpenAI-compatible chat endpoint (…/v1)?"
+        raise BackboneError(message, cause="garbled")
     return choices[0]
+
+
+def _status(error: Any) -> int:
+    """The HTTP status that an error object in a reply names; 500 where it names none."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
 def strip_thinking(text: str) -> str:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from harnesslab.errors import BackboneError, ConfigError
 from harnesslab.llm.body import Constrain
-from harnesslab.llm.failures import clip, explain_status, public_url
+from harnesslab.llm.failures import clip, explain_status, public_url, status_cause
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -78,23 +78,27 @@ class Transport:
             told = clip(_message(error), self._key)
             model = str(body.get("model", ""))
             raise BackboneError(
-                explain_status(error.status_code, told, model=model, where=self.where, detail=hint)
+                explain_status(error.status_code, told, model=model, where=self.where, detail=hint),
+                cause=status_cause(error.status_code, told, error.code),
             ) from None
         except (openai.APITimeoutError, TimeoutError):
             raise BackboneError(
                 f"{self.where} did not answer within {self._connection.timeout:g} s, tried for "
-                f"{time.monotonic() - begun:.0f} s; raise Connection(timeout=...) or check the server"
+                f"{time.monotonic() - begun:.0f} s; raise Connection(timeout=...) or check the server",
+                cause="timeout" if self._answered else "unreachable",
             ) from None
         except openai.APIConnectionError as error:
             cause = clip(error.__cause__ or error, self._key)
             raise BackboneError(
                 f"{self.where} cannot be reached ({cause}), tried for {time.monotonic() - begun:.0f} s; "
-                "check base_url and that the server is running"
+                "check base_url and that the server is running",
+                cause="unreachable",
             ) from None
         except (openai.OpenAIError, ValueError) as error:
             raise BackboneError(
                 f"{self.where} did not answer with JSON ({clip(error, self._key)}); is base_url an "
-                "OpenAI-compatible endpoint (…/v1)?"
+                "OpenAI-compatible endpoint (…/v1)?",
+                cause="garbled",
             ) from None
 
     async def _try(self, body: dict[str, Any]) -> tuple[Any, float]:

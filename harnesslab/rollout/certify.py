@@ -27,9 +27,9 @@ class Fork:
 
 async def replay(environment: Environment, task: Task, episode: Episode) -> Fork | None:
     """Replay the executed actions of an episode; ``None`` when every observation is the same."""
-    env = environment.make()
-    guarded = GuardedEnv(env)
+    guarded: GuardedEnv | None = None
     try:
+        guarded = await GuardedEnv.make(environment)
         seen = await guarded.reset(seed=task.seed, options=task.options)
         if episode.steps and seen.observation != episode.steps[0].observation:
             return Fork(task.id, -1, episode.steps[0].observation, seen.observation)
@@ -45,7 +45,8 @@ async def replay(environment: Environment, task: Task, episode: Episode) -> Fork
     except EnvironmentFault as fault:
         return Fork(task.id, -1, "", str(fault))
     finally:
-        env.close()
+        if guarded is not None:
+            await guarded.close()
 
 
 async def certify(environment: Environment, tasks: dict[str, Task], episodes: Iterable[Episode]) -> list[Fork]:

@@ -111,6 +111,15 @@ class Environment(Protocol):
         ...
 
 
+MAX_STEPS = 30
+"""Action budget of an environment that does not name one."""
+
+
+def step_budget(environment: Environment) -> int:
+    """The environment's ``max_steps``; :data:`MAX_STEPS` where it has none."""
+    return int(getattr(environment, "max_steps", None) or MAX_STEPS)
+
+
 def public(info: Mapping[str, Any]) -> dict[str, Any]:
     """The part of ``info`` that the agent and the harness may see."""
     return dict(info.get("public", {}))

@@ -11,26 +11,50 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from harnesslab.errors import EnvironmentFault, InterventionFault
+from harnesslab.errors import BackboneError, EnvironmentFault, HarnesslabError, InterventionFault
 from harnesslab.harness.context import Action, Context, Decision, Proposal, Turn
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.llm.types import Backbone, Completion, Request
 from harnesslab.rollout.control import tool_calls
 from harnesslab.rollout.env import Task, TextEnv
-from harnesslab.rollout.guard import GuardedEnv, Seen
+from harnesslab.rollout.guard import GuardedEnv, Seen, clean
+from harnesslab.rollout.owners import owner_of
 from harnesslab.rollout.records import Episode, Step
 
 Spend = Callable[[Completion], None]
 """Told of every completion, as soon as it is there."""
 
 NOTHING = Decision()
+REPLY_SECONDS = 1800.0
+"""Seconds that one reply of a backbone may take, its own retries included."""
+
+
+def _anything() -> None:
+    """Nothing is limited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long single calls may take, in seconds, and what is asked before each call of the backbone.
+
+    ``deadline``: one call of the environment, by default the environment's own; ``reply``: one reply, retries
+    included. ``allow`` raises BudgetExceeded when nothing more may be spent.
+    """
+
+    deadline: float | None = None
+    reply: float = REPLY_SECONDS
+    allow: Callable[[], None] = _anything
+
+    def remote(self) -> Limits:
+        """The same for a worker elsewhere, which cannot ask."""
+        return replace(self, allow=_anything)
 
 
 async def play(
-    env: TextEnv,
+    env: TextEnv | GuardedEnv,
     task: Task,
     pipeline: Pipeline,
     backbone: Backbone,
@@ -39,24 +63,30 @@ async def play(
     repeat: int = 0,
     seed: int = 0,
     spend: Spend | None = None,
+    limits: Limits | None = None,
 ) -> Episode:
-    """Play one episode of at most ``budget`` steps and return its record.
+    """Play one episode of at most ``budget`` steps and return its record, whoever failed in it.
 
-    ``spend`` is told of every completion. Raises BackboneError (and its kin) when the model cannot
-    answer at all; an environment that breaks makes the episode unscorable instead.
+    ``spend`` is called with every completion. Raises what only the user can put right: BackboneError for a key, a model
+    or an address that is wrong, BudgetExceeded; see :data:`harnesslab.rollout.owners.RULES`.
     """
     started = time.perf_counter()
-    guarded = GuardedEnv(env)
+    limits = limits if limits is not None else Limits()
+    guarded = env if isinstance(env, GuardedEnv) else GuardedEnv(env, None)
     episode = Episode(task_id=task.id, family=task.family, instruction="", repeat=repeat, seed=task.seed, budget=budget)
     try:
         seen = await guarded.reset(seed=task.seed, options=task.options)
         episode.instruction = seen.instruction
         episode.tools = tuple(str(tool.get("function", tool).get("name", "")) for tool in seen.tools or ())
-        await _steps(guarded, seen, episode, pipeline, backbone, seed, spend)
+        await _steps(guarded, seen, episode, pipeline, backbone, seed, spend, limits)
     except EnvironmentFault as fault:
-        episode.status, episode.owner, episode.reason = "unscorable", "environment", str(fault)
+        episode.fail(fault.cause, str(fault))
     except InterventionFault as fault:
-        episode.owner, episode.reason, episode.solved = "intervention", str(fault), False
+        episode.fail("intervention", str(fault))
+    except BackboneError as error:
+        if owner_of(error.cause) == "user":
+            raise
+        episode.fail(error.cause, str(error))
     episode.length = len(episode.steps)
     episode.seconds = time.perf_counter() - started
     return episode
@@ -70,6 +100,7 @@ async def _steps(
     backbone: Backbone,
     seed: int,
     spend: Spend | None,
+    limits: Limits,
 ) -> None:
     """Observe, decide, act, until the goal, the end, a stop or the budget."""
     turns: tuple[Turn, ...] = ()
@@ -98,7 +129,8 @@ async def _steps(
             max_tokens=ready.draft.max_tokens,
             options=(ready.options or tool_calls(context)) if control else (),
         )
-        replies = await _ask(backbone, request, ready.draft.samples, (seed, episode.seed, episode.repeat, index), spend)
+        key = (seed, episode.seed, episode.repeat, index)
+        replies = await _ask(backbone, request, ready.draft.samples, key, spend, limits)
         chosen = pipeline.choose(context, replies)
         proposal = chosen.proposal
         fired = (*ready.fired, *(name for name in chosen.fired if name not in ready.fired))
@@ -165,22 +197,36 @@ async def _act(env: GuardedEnv, step: Step, proposal: Proposal, decision: Decisi
 
 
 async def _ask(
-    backbone: Backbone, request: Request, samples: int, key: tuple[int, ...], spend: Spend | None
+    backbone: Backbone, request: Request, samples: int, key: tuple[int, ...], spend: Spend | None, limits: Limits
 ) -> list[Completion]:
     """Draw the samples, each with its own seed; all of them at once where there are several."""
     repeat = key[2]
-    if samples == 1:
-        replies = [await backbone.complete(_seeded(request, key, 0), repeat=repeat)]
-    else:
-        replies = list(
-            await asyncio.gather(
-                *(backbone.complete(_seeded(request, key, number), repeat=repeat) for number in range(samples))
-            )
-        )
+    limits.allow()
+    draws = [_complete(backbone, _seeded(request, key, number), repeat, limits) for number in range(samples)]
+    replies = [await draws[0]] if samples == 1 else list(await asyncio.gather(*draws))
     if spend is not None:
         for reply in replies:
             spend(reply)
     return replies
+
+
+async def _complete(backbone: Backbone, request: Request, repeat: int, limits: Limits) -> Completion:
+    """One reply. Whatever the backbone does wrong becomes one BackboneError."""
+    try:
+        async with asyncio.timeout(limits.reply):
+            reply = await backbone.complete(request, repeat=repeat)
+    except HarnesslabError:
+        raise
+    except TimeoutError as error:
+        message = f"the backbone {backbone!r:.80} did not reply within {limits.reply:g} s"
+        raise BackboneError(message, cause="timeout") from error
+    except Exception as error:
+        message = f"the backbone {backbone!r:.80} raised {type(error).__name__}: {clean(str(error))[:500]}"
+        raise BackboneError(message, cause="broke") from error
+    if not isinstance(reply, Completion) or not isinstance(reply.text, str):
+        message = f"the backbone {backbone!r:.80} returned {type(reply).__name__}; complete() must return a Completion with text"
+        raise BackboneError(message, cause="broke")
+    return reply
 
 
 def _seeded(request: Request, key: tuple[int, ...], number: int) -> Request:

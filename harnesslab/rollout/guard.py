@@ -1,24 +1,31 @@
-"""A thin guard around an environment: checks what it returns and names it when it breaks.
+"""A thin guard around an environment: checks what it returns, bounds how long it takes, and names it when it breaks.
 
-Nothing that an environment does may end a run. Whatever goes wrong in reset or step becomes one
+Nothing that an environment does may end a run. Whatever goes wrong in make, reset or step becomes one
 :class:`~harnesslab.errors.EnvironmentFault`. Environments that block (child processes) declare
-``threaded = True``, and are called on a worker thread so that other episodes go on.
+``threaded = True``, keep their own deadlines, and are called on a worker thread each, so that other episodes go on.
+All others live on one thread; see :mod:`harnesslab.rollout.calls`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from harnesslab.errors import EnvironmentFault
-from harnesslab.rollout.env import Action, TextEnv
+from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, HarnesslabError
+from harnesslab.rollout.calls import CALLS, Overran
+from harnesslab.rollout.env import Action, Environment, TextEnv
 
 THREADS = 64
 """Environments in processes that can be waited for at once. asyncio's own threads are as few as the cores."""
+DEADLINE = 300.0
+"""Seconds that one call of an environment may take, unless it or the settings say otherwise."""
+CLOSE_SECONDS = 5.0
+"""The same for close, which nothing waits for."""
 OBSERVATION_LIMIT = 20_000
 """Characters of an observation that are kept; the rest is cut with a mark."""
 INSTRUCTION_LIMIT = 60_000
@@ -51,13 +58,46 @@ class Moved:
     progress: float
 
 
-class GuardedEnv:
-    """One environment instance under guard; ``seen`` is what the agent may see at present."""
+def deadline_of(environment: Environment, given: float | None = None) -> float:
+    """Seconds for one call: what is given, else the environment's own ``deadline``, else :data:`DEADLINE`."""
+    seconds = given if given is not None else getattr(environment, "deadline", None)
+    if seconds is None:
+        return DEADLINE
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        raise ConfigError(f"the deadline of '{environment.name}' is {seconds!r}; give a number of seconds above 0")
+    return float(seconds)
 
-    def __init__(self, env: TextEnv):
+
+class GuardedEnv:
+    """One environment instance under guard; ``seen`` is what the agent may see at present.
+
+    Make one with :meth:`make`. Around an instance that exists already, calls run where they are awaited, without a
+    deadline.
+    """
+
+    def __init__(self, env: TextEnv, deadline: float | None = None):
         self._env = env
+        self._deadline = deadline
         self._threaded = bool(getattr(env, "threaded", False))
+        self._stuck = False
         self.seen = Seen("", "", None, None)
+
+    @classmethod
+    async def make(cls, environment: Environment, deadline: float | None = None) -> GuardedEnv:
+        """A new instance, made on the thread on which it will live. Raises EnvironmentFault."""
+        seconds = deadline_of(environment, deadline)
+        return cls(await _bounded("make", environment.make, seconds), seconds)
+
+    async def close(self) -> None:
+        """Close the instance; one that breaks or hangs while closing has nothing left to lose."""
+        close = getattr(self._env, "close", None)
+        if not callable(close) or self._stuck:
+            return
+        with contextlib.suppress(Exception):
+            if self._threaded or self._deadline is None:
+                close()
+            else:
+                await _bounded("close", close, min(CLOSE_SECONDS, self._deadline))
 
     async def reset(self, *, seed: int, options: Mapping[str, Any]) -> Seen:
         """Start an episode. Raises EnvironmentFault."""
@@ -79,9 +119,7 @@ class GuardedEnv:
         public = self._public("step", info)
         private = info.get("private", {})
         if not isinstance(private, Mapping) or not isinstance(private.get("solved"), bool):
-            raise EnvironmentFault(
-                "the environment's step did not say in info['private']['solved'] (bool) if the goal is reached"
-            )
+            raise _lie("the environment's step did not say in info['private']['solved'] (bool) if the goal is reached")
         try:
             moved = Moved(
                 observation=_text(observation),
@@ -93,9 +131,7 @@ class GuardedEnv:
                 progress=min(1.0, max(0.0, _number(private.get("progress", private["solved"])))),
             )
         except (TypeError, ValueError, OverflowError) as error:
-            raise EnvironmentFault(
-                f"the environment's step returned a reward or progress that is no number: {error}"
-            ) from error
+            raise _lie(f"the environment's step returned a reward or progress that is no number: {error}") from error
         # Tools rarely change within an episode: a step that does not repeat them keeps those of the reset.
         self.seen = Seen(
             moved.observation,
@@ -106,30 +142,59 @@ class GuardedEnv:
         return moved
 
     async def _call(self, what: str, call: Callable[[], Any]) -> Any:
-        try:
-            if self._threaded:
+        if self._threaded:
+            with _named(what):
                 return await asyncio.get_running_loop().run_in_executor(_THREADS, call)
-            return call()
-        except EnvironmentFault:
+        if self._deadline is None:
+            with _named(what):
+                return call()
+        try:
+            return await _bounded(what, call, self._deadline)
+        except EnvironmentFault as fault:
+            self._stuck = fault.cause == "hang"
             raise
-        except (Exception, SystemExit) as error:
-            raise EnvironmentFault(
-                f"the environment's {what} raised {type(error).__name__}: {str(error)[:500]}"
-            ) from error
 
     @staticmethod
     def _unpack(what: str, result: Any, size: int) -> tuple[Any, ...]:
         if not isinstance(result, (tuple, list)) or len(result) != size:
-            raise EnvironmentFault(f"the environment's {what} must return {size} values, Gymnasium's signature")
+            raise _lie(f"the environment's {what} must return {size} values, Gymnasium's signature")
         return tuple(result)
 
     @staticmethod
     def _public(what: str, info: Any) -> Mapping[str, Any]:
         if not isinstance(info, Mapping) or not isinstance(info.get("public", {}), Mapping):
-            raise EnvironmentFault(f"the environment's {what} must return info with the parts 'public' and 'private'")
+            raise _lie(f"the environment's {what} must return info with the parts 'public' and 'private'")
         public = info.get("public", {})
         assert isinstance(public, Mapping)
         return public
+
+
+async def _bounded(what: str, call: Callable[[], Any], seconds: float) -> Any:
+    """The call on the thread of in-process environments. Raises EnvironmentFault."""
+    with _named(what):
+        try:
+            return await CALLS.run(call, seconds)
+        except Overran:
+            message = f"the environment's {what} did not return within {seconds:g} s"
+            raise EnvironmentFault(message, cause="hang") from None
+
+
+@contextlib.contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Whatever the environment raises becomes an EnvironmentFault that says which call it was."""
+    try:
+        yield
+    except (EnvironmentFault, EnvironmentUnavailable, asyncio.CancelledError):
+        raise
+    except HarnesslabError as error:
+        raise EnvironmentFault(f"the environment's {what} failed: {error}") from error
+    except (Exception, SystemExit) as error:
+        text = clean(str(error))[:500]
+        raise EnvironmentFault(f"the environment's {what} raised {type(error).__name__}: {text}") from error
+
+
+def _lie(message: str) -> EnvironmentFault:
+    return EnvironmentFault(message, cause="lie")
 
 
 def _number(value: Any) -> float:
@@ -139,10 +204,16 @@ def _number(value: Any) -> float:
     return number
 
 
+def clean(text: str) -> str:
+    """Text that can be written as UTF-8, to the store and to a model: lone surrogates are replaced."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def _text(observation: Any, limit: int = OBSERVATION_LIMIT) -> str:
-    text = observation if isinstance(observation, str) else str(observation)
-    # Lone surrogates cannot be written as UTF-8, neither to the store nor to a model.
-    text = text if text.isascii() else text.encode("utf-8", "replace").decode()
+    try:
+        text = clean(observation if isinstance(observation, str) else str(observation))
+    except Exception as error:
+        raise _lie(f"the environment returned a {type(observation).__name__} that has no text: {error}") from error
     if len(text) > limit:
         return text[:limit] + f"\n[{len(text) - limit} characters cut]"
     return text
@@ -153,7 +224,7 @@ def _admissible(public: Mapping[str, Any]) -> tuple[str, ...] | None:
     if actions is None:
         return None
     if not isinstance(actions, list | tuple):
-        raise EnvironmentFault(f"the environment's info['public']['admissible'] is a {type(actions).__name__}, no list")
+        raise _lie(f"the environment's info['public']['admissible'] is a {type(actions).__name__}, no list")
     return tuple(_text(action) for action in actions)
 
 
@@ -162,7 +233,7 @@ def _tools(public: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
     if tools is None:
         return None
     if not isinstance(tools, list | tuple) or not all(map(_is_schema, tools)):
-        raise EnvironmentFault("the environment's info['public']['tools'] is no list of function schemas with names")
+        raise _lie("the environment's info['public']['tools'] is no list of function schemas with names")
     return tuple(dict(tool) for tool in tools)
 
 

@@ -36,6 +36,13 @@ def loop() -> asyncio.AbstractEventLoop:
         return _loop
 
 
+def _abandon() -> None:
+    """Leave the loop to a call that never comes back, such as a backbone that blocks; the next work gets a fresh one."""
+    global _loop, _thread
+    with _lock:
+        _loop = _thread = None
+
+
 def run_sync(work: Coroutine[Any, Any, T], tick: Callable[[], None] | None = None) -> T:
     """Run a coroutine on our loop and wait for it; ``tick`` is called in this thread meanwhile.
 
@@ -65,7 +72,8 @@ def run_sync(work: Coroutine[Any, Any, T], tick: Callable[[], None] | None = Non
             # An Interrupt, or a drawing that failed. Bounded: a call that ignores its cancellation must not
             # hold the notebook.
             future.cancel()
-            settled.wait(CLEANUP_SECONDS)
+            if not settled.wait(CLEANUP_SECONDS):
+                _abandon()
         raise
 
 

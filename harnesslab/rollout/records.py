@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harnesslab.extras import comes_with
 from harnesslab.rollout.env import Action, Split, Task
+from harnesslab.rollout.owners import Owner, owner_of
 from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, episode_text, run_html, run_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Status = Literal["finished", "unscorable"]
-Owner = Literal["policy", "intervention", "environment", "backbone"]
 
 
 @dataclass(slots=True)
@@ -74,7 +74,8 @@ class Episode:
 
     ``reward`` is the sum of the step rewards, ``progress`` the environment's share of subgoals (0 to 1,
     1.0 when solved), ``reason`` why it ended, in words. An ``unscorable`` episode says nothing about the
-    harness (the environment or the backbone broke); ``owner`` names who is to blame for the end.
+    harness. ``owner`` and ``cause`` say who failed and how, by :data:`harnesslab.rollout.owners.RULES`; the owner of
+    an episode that simply ended is ``policy``, and its cause is empty.
     ``fired`` counts, for each intervention, the steps in which it fired.
     """
 
@@ -88,6 +89,7 @@ class Episode:
     progress: float = 0.0
     status: Status = "finished"
     owner: Owner = "policy"
+    cause: str = ""
     reason: str = ""
     invalid: int = 0
     prompt_tokens: int = 0
@@ -103,19 +105,21 @@ class Episode:
     """Number of steps; also there when ``steps`` was not loaded."""
 
     @classmethod
-    def unscorable(cls, task: Task, repeat: int, budget: int, reason: str) -> Episode:
-        """The record of an episode that never came about, since its environment broke."""
-        return cls(
-            task_id=task.id,
-            family=task.family,
-            instruction="",
-            repeat=repeat,
-            seed=task.seed,
-            budget=budget,
-            status="unscorable",
-            owner="environment",
-            reason=reason,
-        )
+    def unscorable(cls, task: Task, repeat: int, budget: int, reason: str, cause: str = "crash") -> Episode:
+        """The record of an episode that never came about."""
+        made = cls(task.id, task.family, "", repeat=repeat, seed=task.seed, budget=budget)
+        made.fail(cause, reason)
+        return made
+
+    def fail(self, cause: str, reason: str) -> None:
+        """Note that the episode ended by a failure, and who owns it; only the harness's own count as played."""
+        self.owner, self.cause, self.reason, self.solved = owner_of(cause), cause, reason, False
+        self.status = "finished" if self.owner == "harness" else "unscorable"
+
+    @property
+    def set_aside(self) -> bool:
+        """Whether the task itself cannot be played; no measurement tries it again unless asked to."""
+        return self.status == "unscorable" and self.owner == "task"
 
     @property
     def key(self) -> tuple[str, int]:
@@ -142,6 +146,8 @@ class Episode:
         extra = row.get("extra") or {}
         row = {**extra, **row}
         values = {name: row[name] for name in SUMMARY_FIELDS if row.get(name) is not None}
+        if values.get("owner") == "intervention":  # the harness's name in older records
+            values["owner"], values["cause"] = "harness", "intervention"
         return cls(
             **values,
             instruction=str(extra.get("instruction", "")),
@@ -154,7 +160,7 @@ class Episode:
 
 
 SUMMARY_FIELDS: tuple[str, ...] = (
-    "task_id", "family", "repeat", "seed", "solved", "reward", "progress", "status", "owner", "reason",
+    "task_id", "family", "repeat", "seed", "solved", "reward", "progress", "status", "owner", "cause", "reason",
     "invalid", "prompt_tokens", "completion_tokens", "seconds", "fired",
 )  # fmt: skip
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import Executor
-from dataclasses import dataclass
+from concurrent.futures import BrokenExecutor, Executor
+from dataclasses import dataclass, field
 from typing import Any
 
-from harnesslab.errors import EnvironmentFault
+from harnesslab.errors import EnvironmentFault, ExecutorBroken
 from harnesslab.harness.load import load_harness
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.llm.types import Backbone, Completion
 from harnesslab.rollout.env import Environment, Task
-from harnesslab.rollout.episode import play
+from harnesslab.rollout.episode import Limits, play
+from harnesslab.rollout.guard import GuardedEnv
 from harnesslab.rollout.records import Episode, Step
 
 
@@ -33,6 +34,7 @@ class RemoteJob:
     repeat: int
     budget: int
     seed: int
+    limits: Limits = field(default_factory=Limits)
 
 
 def play_job(job: RemoteJob) -> dict[str, Any]:
@@ -40,26 +42,36 @@ def play_job(job: RemoteJob) -> dict[str, Any]:
 
     Raises BackboneError as :func:`harnesslab.rollout.episode.play` does.
     """
-    pipeline = Pipeline(load_harness(job.files, trust=job.trust))
-    env = job.environment.make()
-    try:
-        episode = asyncio.run(
-            play(env, job.task, pipeline, job.backbone, budget=job.budget, repeat=job.repeat, seed=job.seed)
-        )
-    finally:
-        env.close()
+    episode = asyncio.run(_play(job))
     return {"summary": episode.summary(), "steps": [step.to_json() for step in episode.steps]}
+
+
+async def _play(job: RemoteJob) -> Episode:
+    pipeline = Pipeline(load_harness(job.files, trust=job.trust))
+    env = await GuardedEnv.make(job.environment, job.limits.deadline)
+    try:
+        return await play(
+            env, job.task, pipeline, job.backbone,
+            budget=job.budget, repeat=job.repeat, seed=job.seed, limits=job.limits,
+        )  # fmt: skip
+    finally:
+        await env.close()
 
 
 async def submit(executor: Executor, job: RemoteJob) -> Episode:
     """Have a worker play the job. An environment that cannot be made there costs the episode.
 
-    A pool that breaks raises its own error; the episodes that came back before are kept.
+    Raises ExecutorBroken when a worker died; the episodes that came back before are kept.
     """
     try:
         done = await asyncio.wrap_future(executor.submit(play_job, job))
     except EnvironmentFault as fault:
-        return Episode.unscorable(job.task, job.repeat, job.budget, str(fault))
+        return Episode.unscorable(job.task, job.repeat, job.budget, str(fault), fault.cause)
+    except BrokenExecutor as error:
+        raise ExecutorBroken(
+            f"a worker of {type(executor).__name__} died while task {job.task.id} was played: {error}. Finished episodes "
+            "are kept; make a new executor and measure again"
+        ) from error
     return Episode.from_summary(done["summary"], [Step.from_json(step) for step in done["steps"]])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -11,8 +10,9 @@ from dataclasses import dataclass
 from harnesslab.errors import EnvironmentFault
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.llm.types import Backbone
-from harnesslab.rollout.env import Environment, Task, TextEnv
-from harnesslab.rollout.episode import Spend, play
+from harnesslab.rollout.env import Environment, Task, step_budget
+from harnesslab.rollout.episode import Limits, Spend, play
+from harnesslab.rollout.guard import GuardedEnv, deadline_of
 from harnesslab.rollout.records import Episode
 from harnesslab.rollout.remote import RemoteJob, completions, submit
 
@@ -44,16 +44,19 @@ class Runner:
         seed: int = 0,
         spend: Spend | None = None,
         executor: Executor | None = None,
+        limits: Limits | None = None,
     ):
-        """``budget``: steps an episode, by default the environment's own. ``workers``: episodes at once,
+        """``limits``: deadlines, and the check before each call of the backbone. ``budget``: steps an episode, by default the environment's own. ``workers``: episodes at once,
         by default what the backbone asks for (a local model wants 1). ``executor``: where to play them, by default here."""
         self.environment = environment
         self.backbone = backbone
-        self.budget = environment.max_steps if budget is None else budget
+        self.budget = step_budget(environment) if budget is None else budget
         self.workers = max(1, workers if workers is not None else int(getattr(backbone, "concurrency", 1)))
         self.seed = seed
         self._spend = spend
         self._executor = executor
+        self._limits = limits if limits is not None else Limits()
+        deadline_of(environment, self._limits.deadline)
 
     async def run(self, jobs: Iterable[Job], sink: Sink) -> None:
         """Play the jobs in order, ``workers`` at a time.
@@ -75,20 +78,20 @@ class Runner:
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def _work(self, queue: Iterator[Job], sink: Sink, stop: asyncio.Event) -> None:
-        env: TextEnv | None = None
+        env: GuardedEnv | None = None
         try:
             for job in queue:
                 if stop.is_set():
                     return
                 try:
-                    env = env or self.environment.make()
+                    env = env or await GuardedEnv.make(self.environment, self._limits.deadline)
                 except EnvironmentFault as fault:
-                    episode = Episode.unscorable(job.task, job.repeat, self.budget, str(fault))
+                    episode = Episode.unscorable(job.task, job.repeat, self.budget, str(fault), fault.cause)
                 else:
                     episode = await self._play(env, job)
                     if episode.status == "unscorable":
                         # An environment that broke is not used again.
-                        _close(env)
+                        await env.close()
                         env = None
                 if sink(job, episode):
                     stop.set()
@@ -96,7 +99,7 @@ class Runner:
                 await asyncio.sleep(0)
         finally:
             if env is not None:
-                _close(env)
+                await env.close()
 
     async def _send(self, queue: Iterator[Job], sink: Sink, stop: asyncio.Event) -> None:
         """The same, each episode on a worker of the executor."""
@@ -115,7 +118,9 @@ class Runner:
                 job.repeat,
                 self.budget,
                 self.seed,
+                self._limits.remote(),
             )
+            self._limits.allow()
             episode = await submit(self._executor, remote)
             if sink(job, episode):
                 stop.set()
@@ -123,7 +128,7 @@ class Runner:
                 for completion in completions(episode):
                     self._spend(completion)
 
-    async def _play(self, env: TextEnv, job: Job) -> Episode:
+    async def _play(self, env: GuardedEnv, job: Job) -> Episode:
         return await play(
             env,
             job.task,
@@ -133,10 +138,5 @@ class Runner:
             repeat=job.repeat,
             seed=self.seed,
             spend=self._spend,
+            limits=self._limits,
         )
-
-
-def _close(env: TextEnv) -> None:
-    """Close an instance; one that breaks while closing has nothing left to lose."""
-    with contextlib.suppress(Exception):
-        env.close()

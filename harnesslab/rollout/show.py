@@ -13,7 +13,7 @@ ROWS = 20
 """Episodes that a run shows of itself; ``to_frame()`` has them all."""
 EPISODE_COLUMNS = (
     "id", "task_id", "family", "repeat", "solved", "progress", "reward", "steps", "invalid", "prompt_tokens",
-    "completion_tokens", "seconds", "status", "owner", "reason", "fired",
+    "completion_tokens", "seconds", "status", "owner", "cause", "reason", "fired",
 )  # fmt: skip
 """Columns of a DataFrame of episodes. ``seconds`` is wall time; ``fired`` maps interventions to steps."""
 _HEAD = ("task", "family", "outcome", "progress", "steps", "invalid", "tokens", "how it ended")
@@ -28,6 +28,11 @@ def episode_row(episode: Episode) -> dict[str, Any]:
     """One episode as a row of :data:`EPISODE_COLUMNS`."""
     same = {name: getattr(episode, name) for name in EPISODE_COLUMNS if name not in ("steps", "fired")}
     return same | {"steps": episode.length, "fired": dict(episode.fired)}
+
+
+def ended(episode: Episode) -> str:
+    """How an episode ended; for a failure with its owner and cause in front."""
+    return f"{episode.owner}, {episode.cause}: {episode.reason}" if episode.cause else episode.reason
 
 
 def run_head(run: Run) -> str:
@@ -68,7 +73,7 @@ def episode_text(episode: Episode) -> str:
         ]
     outcome = "solved" if episode.solved else "failed" if episode.status == "finished" else "unscorable"
     tokens = episode.prompt_tokens + episode.completion_tokens
-    lines.append(f"{outcome}: {episode.reason} ({episode.length} steps, {tokens} tokens, {episode.seconds:.1f} s)")
+    lines.append(f"{outcome}: {ended(episode)} ({episode.length} steps, {tokens} tokens, {episode.seconds:.1f} s)")
     return "\n".join(lines)
 
 
@@ -82,7 +87,7 @@ def _cells(episode: Episode) -> Sequence[str]:
         str(episode.length),
         str(episode.invalid),
         str(episode.prompt_tokens + episode.completion_tokens),
-        _short(episode.reason, 60),
+        _short(ended(episode), 60),
     )
 
 

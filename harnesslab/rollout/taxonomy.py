@@ -71,9 +71,11 @@ def diagnose(episode: Episode) -> Diagnosis:
     steps = episode.steps
     if not steps:
         return Diagnosis(REASONING, "no step was made", 0, episode.reason or "no step was made")
-    if episode.owner == "intervention":
-        reason = f"an intervention of the harness failed: {clip(episode.reason)}"
-        return _diagnosis(ACTION, "an intervention failed", [steps[-1]], reason)
+    if episode.owner == "harness":
+        if episode.cause == "intervention":
+            reason = f"an intervention of the harness failed: {clip(episode.reason)}"
+            return _diagnosis(ACTION, "an intervention failed", [steps[-1]], reason)
+        return _diagnosis(ACTION, "the request was refused", [steps[-1]], clip(episode.reason))
     needed = max(1, math.ceil(SHARE * len(steps)))
     for check in (_unread, _near_miss, _refused, _withheld, _loop, _stale, _rash_finish, _out_of_budget):
         found = check(episode)

@@ -63,7 +63,7 @@ def test_a_broken_environment_is_unscorable_and_never_charged_to_the_policy(faul
 def test_a_broken_intervention_is_charged_to_the_candidate() -> None:
     crash = b"def realize(context, proposal):\n    raise ValueError('boom')\n"
     episode = run(["Action: right"] * 5, files={"action/crash.py": crash})
-    assert (episode.status, episode.owner, episode.solved) == ("finished", "intervention", False)
+    assert (episode.status, episode.owner, episode.solved) == ("finished", "harness", False)
     assert "action/crash" in episode.reason and "boom" in episode.reason
 
 

@@ -112,7 +112,7 @@ def test_an_episode_without_steps_gets_a_label_too() -> None:
 
 
 def test_a_broken_intervention_is_named() -> None:
-    found = diagnose(make_episode(("a", "b"), owner="intervention", reason="action/x crashed"))
+    found = diagnose(make_episode(("a", "b"), owner="harness", cause="intervention", reason="action/x crashed"))
     assert found.cause == "an intervention failed"
     assert "action/x crashed" in found.reason
 
