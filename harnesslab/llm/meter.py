@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 from harnesslab.errors import BudgetExceeded
 from harnesslab.llm.types import Backbone, Completion, Request
@@ -90,8 +91,35 @@ class Preview:
         return text if self.affordable >= self.calls else f"{text}; the budget allows {self.affordable} of them"
 
 
+class Book(Protocol):
+    """Where a meter's figures last longer than the process, for all meters of a lab together."""
+
+    def usage(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+        """What each meter has written: by meter, role and field of :class:`Usage`."""
+        ...
+
+    def write(self, meter: str, used: Mapping[str, Mapping[str, Any]]) -> None:
+        """Replace what one meter has written."""
+        ...
+
+    def budget(self) -> Mapping[str, Any]:
+        """The limits that were written last, by field of :class:`Budget`; empty at first."""
+        ...
+
+    def write_budget(self, budget: Mapping[str, Any]) -> None:
+        """Replace the limits."""
+        ...
+
+    def clear(self) -> None:
+        """Forget what all meters have written; the limits stay."""
+        ...
+
+
 class Meter:
     """Counts every call of a lab. Safe to use from several threads and loops.
+
+    With a ``book`` the figures and the limits belong to the lab: what was used in earlier sessions and by other
+    notebooks counts against the budget, and a limit that is not given here is the one that was set last.
 
     ``prices`` maps a model's name to its Price; the longest name that the served model's name starts with counts.
     """
@@ -104,19 +132,70 @@ class Meter:
         max_tokens: int | None = None,
         max_seconds: float | None = None,
         max_money: float | None = None,
+        book: Book | None = None,
     ):
         self.prices = dict(prices or {})
-        self.budget = Budget(max_calls, max_tokens, max_seconds, max_money)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._used: dict[str, Usage] = {}
+        self._others: dict[str, Usage] = {}
         self._in_flight = 0
+        self._book, self._name = book, secrets.token_hex(8)
+        given = Budget(max_calls, max_tokens, max_seconds, max_money)
+        stored = dict(book.budget()) if book is not None else {}
+        self._budget = Budget(
+            **{**stored, **{name: value for name, value in asdict(given).items() if value is not None}}
+        )
+        self._unwritten = book is not None and asdict(self._budget) != asdict(Budget(**stored))
+        if book is not None:
+            self._read()
+
+    @property
+    def budget(self) -> Budget:
+        """The limits, for all roles together. Set another Budget to raise, lower or lift them."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: Budget) -> None:
+        with self._lock:
+            self._budget, self._unwritten = budget, self._book is not None
+            self.save()
+
+    def reset(self) -> None:
+        """Start counting again at zero, for the whole lab. The limits stay."""
+        with self._lock:
+            self._used, self._others = {}, {}
+            if self._book is not None:
+                self._book.clear()
+
+    def save(self) -> None:
+        """Write what was used to the lab's book, if there is one, and read what others have used."""
+        if self._book is None:
+            return
+        with self._lock:
+            if self._unwritten:
+                self._book.write_budget(asdict(self._budget))
+                self._unwritten = False
+            if self._used:
+                self._book.write(self._name, self.as_dict())
+            self._read()
+
+    def _read(self) -> None:
+        assert self._book is not None
+        others: dict[str, Usage] = {}
+        for name, roles in self._book.usage().items():
+            for role, used in roles.items() if name != self._name else ():
+                others[role] = others.get(role, Usage()) + Usage(**used)
+        self._others = others
+
+    def _total(self) -> Usage:
+        return sum([*self._used.values(), *self._others.values()], Usage())
 
     def usage(self, role: str | None = None) -> Usage:
         """What a role (``agent``, ``proposer``) has used; without ``role`` all of them together."""
         with self._lock:
             if role is not None:
-                return self._used.get(role, Usage())
-            return sum(self._used.values(), Usage())
+                return self._used.get(role, Usage()) + self._others.get(role, Usage())
+            return self._total()
 
     def begin(self) -> None:
         """Take one call out of the budget until :meth:`end`; raises BudgetExceeded where there is none left."""
@@ -130,12 +209,19 @@ class Meter:
         with self._lock:
             self._in_flight -= 1
             self._used[role] = self._used.get(role, Usage()) + used
+            self._saved_if_limited(used)
 
     def count(self, completion: Completion, role: str = "agent") -> None:
         """Add one reply. Never raises: what was paid for is kept; :meth:`check` stands before the next call."""
         used = self._usage_of(completion)
         with self._lock:
             self._used[role] = self._used.get(role, Usage()) + used
+            self._saved_if_limited(used)
+
+    def _saved_if_limited(self, used: Usage) -> None:
+        """A limit must hold after a kill in the middle of an episode, so each live call is written under one."""
+        if used.calls and self._budget != UNLIMITED:
+            self.save()
 
     def spend(self, completion: Completion, role: str = "agent") -> None:
         """Add one reply that came past :meth:`wrap`; then raise BudgetExceeded where a limit was overstepped by it."""
@@ -160,7 +246,9 @@ class Meter:
         """``reached``: at the limit is already too much, because another call is about to be made."""
         if self.budget == UNLIMITED:
             return
-        used = sum(self._used.values(), Usage(calls=self._in_flight))
+        if self._book is not None:
+            self._read()  # another notebook may have spent meanwhile
+        used = self._total() + Usage(calls=self._in_flight)
         if used.unpriced and self.budget.money is not None:
             raise BudgetExceeded(
                 f"a limit on money is set, but {used.unpriced} calls went to a model without a price; "
@@ -170,8 +258,9 @@ class Meter:
             limit, spent = getattr(self.budget, name), getattr(used, name)
             if limit is not None and (spent > limit or (reached and spent == limit)):
                 raise BudgetExceeded(
-                    f"the budget of {limit:g} {name} is used up ({spent:g} spent); nothing more is asked. "
-                    "Raise meter.budget and resume; finished episodes are kept."
+                    f"{_NOUN[name]} budget exhausted ({spent:,g} of {limit:,g}). Raise it "
+                    f"(settings={{'max_{name}': ...}} or trainer.meter.budget = Budget({name}=...)), or start counting "
+                    "again with trainer.meter.reset(); then resume. Finished episodes are kept."
                 )
 
     def preview(
@@ -219,7 +308,8 @@ class Meter:
 
     def _rows(self) -> list[tuple[str, ...]]:
         with self._lock:
-            used = [*self._used.items(), ("all", sum(self._used.values(), Usage()))]
+            roles = dict.fromkeys([*self._used, *self._others])
+            used = [*((role, self.usage(role)) for role in roles), ("all", self._total())]
         return [
             (role, f"{u.calls}", f"{u.cached}", f"{u.prompt_tokens}", f"{u.completion_tokens}", f"{u.seconds:.1f}",
              f"{u.money:.4f}")
@@ -235,6 +325,7 @@ class Meter:
         return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
 
 
+_NOUN = {"calls": "Call", "tokens": "Token", "seconds": "Time", "money": "Money"}
 _HEAD = ("role", "calls", "cached", "prompt", "completion", "seconds", "money")
 
 

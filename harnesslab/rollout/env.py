@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from harnesslab.errors import EnvironmentUnavailable, HarnesslabError
+
 JSON: TypeAlias = Any
 """A plain JSON value: None, bool, int, float, str, list or dict of such."""
 
@@ -118,6 +120,24 @@ MAX_STEPS = 30
 def step_budget(environment: Environment) -> int:
     """The environment's ``max_steps``; :data:`MAX_STEPS` where it has none."""
     return int(getattr(environment, "max_steps", None) or MAX_STEPS)
+
+
+def tasks_of(environment: Environment, split: Split) -> list[Task]:
+    """The environment's tasks of a split. Raises EnvironmentUnavailable where it breaks, or gives anything else."""
+    try:
+        tasks = list(environment.tasks(split))
+    except HarnesslabError:
+        raise
+    except Exception as error:
+        raise EnvironmentUnavailable(
+            f"the tasks of '{environment.name}' cannot be listed: tasks({split!r}) raised {type(error).__name__}: {error}"
+        ) from error
+    strange = next((task for task in tasks if not isinstance(task, Task)), None)
+    if strange is not None:
+        raise EnvironmentUnavailable(
+            f"tasks({split!r}) of '{environment.name}' must return Task objects, not {type(strange).__name__}"
+        )
+    return tasks
 
 
 def public(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,23 @@ from harnesslab.rollout.env import Environment, Task
 
 
 def measurement_identity(
-    environment: Environment, tasks: Sequence[Task], backbone: Backbone, *, budget: int, repeats: int, seed: int
+    environment: Environment,
+    tasks: Sequence[Task],
+    backbone: Backbone,
+    *,
+    budget: int,
+    repeats: int,
+    seed: int,
+    tolerance: float | None = None,
+    leave_out: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Environment and version, panel, backbone with its sampling, action budget; plain JSON.
 
-    The panel is hashed by task id, seed and options, in order.
+    The panel is hashed by task id, seed and options, in order. ``tolerance`` and ``leave_out`` are in it where they
+    are not the default, so that older records keep their identity.
     """
     panel = [[task.id, task.seed, dict(task.options)] for task in tasks]
+    chosen = {"tolerance": tolerance, "leave_out": sorted(set(leave_out)) or None}
     return {
         "environment": environment.name,
         "version": environment.version,
@@ -28,7 +38,7 @@ def measurement_identity(
         "backbone": backbone.identity,
         "budget": budget,
         "seed": seed,
-    }
+    } | {name: value for name, value in chosen.items() if value is not None}
 
 
 def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[str]:

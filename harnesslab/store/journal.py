@@ -59,7 +59,7 @@ class Journal:
 
     def last_epoch(self) -> int | None:
         """The highest epoch with a note; None before the first."""
-        return self._read("SELECT max(epoch) FROM journal", ())[0][0]
+        return self._read("SELECT max(epoch) FROM journal WHERE epoch >= 0", ())[0][0]
 
     def set_progress(
         self, key: str, what: str, done: int, total: int | None, meta: Mapping[str, Any] | None = None

@@ -76,9 +76,12 @@ def check_path(path: str) -> str:
         or parts[0].lower() == ".harnesslab"
     )
     if bad:
-        raise StoreError(f"{path[:200]!r} cannot be a file of a harness: use a relative path with '/', inside the lab.")
+        raise StoreError(
+            f"{path[:200]!r} cannot be a file of a harness: use a relative path with '/', inside the lab.",
+            cause="proposal",
+        )
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        raise StoreError(f"The file name {path[:200]!r} is not UTF-8; rename it.") from None
+        raise StoreError(f"The file name {path[:200]!r} is not UTF-8; rename it.", cause="proposal") from None
     return path

@@ -193,13 +193,15 @@ class LabRepo:
         values; `layer`, `kind` and `estimator` become filters.
         """
         if not changes:
-            raise StoreError("A candidate needs at least one changed file.")
+            raise StoreError("A candidate needs at least one changed file.", cause="proposal")
         core = self._core
         with core.writing("store a candidate"):
             baseline = core.baseline()
             tree = write_tree(core.git, baseline, changes)
             if tree == commit_of(core, baseline).tree:
-                raise StoreError("The change leaves every file as it is in the baseline; there is nothing to propose.")
+                raise StoreError(
+                    "The change leaves every file as it is in the baseline; nothing to propose.", cause="proposal"
+                )
             return self._keep(write_commit(core.git, tree, (baseline,), message, meta or {}))
 
     def promote(self, candidate_id: str, verdict: Mapping[str, Any]) -> Decision:

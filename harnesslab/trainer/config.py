@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from harnesslab.errors import ConfigError
 from harnesslab.rollout.env import Split
+from harnesslab.rollout.episode import REPLY_SECONDS
 
 if TYPE_CHECKING:
     from harnesslab.lab import Lab
@@ -30,14 +31,38 @@ class Settings(BaseModel):
     budget: int | None = Field(None, ge=1, description="steps an episode; the environment's own by default")
     workers: int | None = Field(None, ge=1, description="episodes at once; what the backbone asks for by default")
     seed: int = Field(0, description="seed of sampled replies")
-    max_tokens: int | None = Field(
-        None, ge=1, description="hard limit of tokens for all calls of this trainer together"
+    leave_out: tuple[str, ...] = Field((), description="ids of tasks that are not played")
+    tolerance: int | float = Field(
+        0.5, ge=0, description="unscorable episodes that a run may have: a number (2), or a share of the panel (0.1)"
     )
-    max_money: float | None = Field(None, gt=0, description="hard limit in the unit of the prices")
+    deadline: float | None = Field(
+        None, gt=0, description="seconds for one call of the environment; the environment's own by default"
+    )
+    reply_deadline: float = Field(
+        REPLY_SECONDS, gt=0, description="seconds for one reply of the backbone, retries included"
+    )
+    max_calls: int | None = Field(None, ge=1, description="the lab's budget of calls, over all its trainings")
+    max_tokens: int | None = Field(None, ge=1, description="the lab's budget of tokens")
+    max_seconds: float | None = Field(None, gt=0, description="the lab's budget of seconds that calls take")
+    max_money: float | None = Field(None, gt=0, description="the lab's budget in the unit of the prices")
     prices: dict[str, tuple[float, float]] = Field(
         default_factory=dict, description="model: [a million prompt tokens, a million completion tokens]"
     )
     progress: bool = Field(True, description="show progress bars")
+
+    @field_validator("tolerance", mode="before")
+    @classmethod
+    def _share(cls, value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+            raise ValueError("give a number of episodes (2) or a share of the panel (0.1)")
+        if isinstance(value, float) and value > 1:
+            raise ValueError("a share is at most 1.0; a number of episodes is written without a point")
+        return value
+
+    @field_validator("leave_out", mode="before")
+    @classmethod
+    def _ids(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
 
     def limit(self, split: Split) -> int | None:
         """How many tasks of a split are played; ``None`` for all."""

@@ -1,25 +1,48 @@
 """The epochs: measure, diagnose, propose, evaluate, and the journal that lets them go on after an interrupt.
 
-One epoch is one candidate. Proposals are queued; a promotion empties the queue, since the failures are others
-now. The journal holds what cannot be found again in git and the runs: how many epochs are left, the queue,
-and the proposal that is being measured.
+One epoch is one candidate with a verdict. Proposals are queued; a promotion empties the queue, because the failures
+have changed. The journal holds what cannot be found again in git and the runs: how many epochs are left, the queue,
+the proposal that is being measured and since when, and those that were skipped or left undecided on this baseline.
 """
 
 from __future__ import annotations
 
+import math
+import time
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from harnesslab.errors import ConfigError, OrderError
-from harnesslab.trainer.estimators.base import judged
-from harnesslab.trainer.history import past_verdicts
+from harnesslab.errors import (
+    ConfigError,
+    EstimatorFault,
+    HarnessFileError,
+    HarnesslabError,
+    LeakFound,
+    OrderError,
+    SkippedProposal,
+    StoreError,
+    TrainingStopped,
+    UndecidedLoss,
+    UnmeasurableRun,
+)
+from harnesslab.rollout.owners import IN_A_ROW
+from harnesslab.trainer.history import LIMIT
 from harnesslab.trainer.loss import Loss
-from harnesslab.trainer.proposal import Proposal
+from harnesslab.trainer.proposal import Proposal, Proposals
 
 if TYPE_CHECKING:
+    from harnesslab.trainer.failures import Failures
     from harnesslab.trainer.trainer import Trainer
 
 JOURNAL = "epochs"
+
+
+def _is_skip(error: HarnesslabError) -> bool:
+    """Whether it is this proposal that cannot be measured, so that the next one may be."""
+    if isinstance(error, StoreError):
+        return error.cause == "proposal"
+    return isinstance(error, HarnessFileError | LeakFound | UnmeasurableRun)
 
 
 class Epochs:
@@ -30,13 +53,16 @@ class Epochs:
 
     def start(self, count: int) -> Iterator[Loss]:
         """Start ``count`` epochs; forgets an older journal."""
-        if count < 1:
-            raise ConfigError(f"epochs takes a number of 1 or more, not {count}")
-        return self._go({"total": count, "done": 0, "baseline": None, "queue": [], "current": None})
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ConfigError(f"epochs takes a number of 1 or more, not {count!r}")
+        return self._go({"total": count, "done": 0, "baseline": None, "queue": [], "current": None, "passed": []})
 
     def resume(self) -> Iterator[Loss]:
         """Go on from the journal."""
         state = self._trainer.lab.runs.journal_get(0, JOURNAL)
+        if state:
+            # A kernel that died between the decision and the journal has finished that epoch all the same.
+            self._count(state)
         if not state or state["done"] >= state["total"]:
             raise OrderError("no epochs were interrupted in this lab: start with trainer.epochs(n)")
         return self._go(state)
@@ -45,16 +71,26 @@ class Epochs:
         self._require_no_grad()
         # Before the first measurement, too, which is often the longest.
         self._put(state)
+        skipped = 0
         while state["done"] < state["total"]:
             proposal = self._next(state)
             if proposal is None:
                 break
             # Written before the measurement: a kernel that dies in it resumes with this very proposal.
             self._put(state)
-            yield self._trainer.evaluate(proposal, epoch=state["done"] + 1)
+            try:
+                loss = self._trainer.evaluate(proposal, epoch=state["done"] + 1)
+            except HarnesslabError as error:
+                if not _is_skip(error):
+                    raise
+                skipped += 1
+                self._skip(state, proposal, error, skipped)
+                continue
+            skipped = 0
+            yield loss
             self._require_no_grad()
-            state.update(done=state["done"] + 1, current=None)
-            self._put(state)
+            if not self._count(state):
+                self._leave(state, loss)
         state["done"] = state["total"]
         self._put(state)
 
@@ -62,19 +98,81 @@ class Epochs:
         """The proposal to measure now; ``None`` when the estimator has nothing left."""
         trainer = self._trainer
         baseline = trainer.lab.repo.baseline()
-        current = state["current"]
-        if current is not None and state["baseline"] == baseline:
-            proposal = Proposal.from_json(current)
-            # A kernel that died between the decision and the journal left a proposal that is judged already.
-            if proposal.content not in judged(past_verdicts(trainer.lab.repo), baseline):
-                return proposal
+        if state["current"] is not None and state["baseline"] == baseline:
+            return Proposal.from_json(state["current"])
+        if state["baseline"] != baseline:
+            state.update(passed=[])
         if state["baseline"] != baseline or not state["queue"]:
-            proposals = trainer.propose(trainer.diagnose(trainer.measure("search")))
-            state.update(baseline=baseline, queue=[proposal.to_json() for proposal in proposals])
+            proposals = self._propose(trainer.diagnose(trainer.measure("search")))
+            fresh = [proposal.to_json() for proposal in proposals if proposal.content not in state.get("passed", ())]
+            state.update(baseline=baseline, queue=fresh)
         if not state["queue"]:
             return None
-        state["current"] = state["queue"].pop(0)
+        state.update(current=state["queue"].pop(0), since=time.time())
         return Proposal.from_json(state["current"])
+
+    def _propose(self, failures: Failures) -> Proposals:
+        """What the estimator proposes; one that fails is asked again a few times. Raises TrainingStopped."""
+        for tried in range(1, IN_A_ROW + 1):
+            try:
+                return self._trainer.propose(failures)
+            except EstimatorFault as error:
+                self._tell("estimator", str(error))
+                if tried == IN_A_ROW:
+                    raise TrainingStopped(
+                        f"the estimator failed {IN_A_ROW} times in a row: {error}. Nothing is lost; trainer.resume() goes on"
+                    ) from error
+        raise AssertionError("not reached")
+
+    def _skip(self, state: dict[str, Any], proposal: Proposal, error: HarnesslabError, count: int) -> None:
+        """Note that a proposal could not be measured and do without it. Raises TrainingStopped after some in a row."""
+        state.update(current=None, passed=[*state.get("passed", ()), proposal.content])
+        self._put(state)
+        self._tell(proposal.name, str(error))
+        if count >= IN_A_ROW:
+            raise TrainingStopped(
+                f"{count} proposals in a row could not be measured; the last one, {proposal.name}: {error}. Nothing is "
+                "lost; trainer.resume() goes on with the next one"
+            ) from error
+
+    def _tell(self, name: str, reason: str) -> None:
+        self._trainer.lab.runs.add_event("skipped", {"name": name, "reason": reason})
+        warnings.warn(f"skipped {name}: {reason}", SkippedProposal, stacklevel=4)
+
+    def _leave(self, state: dict[str, Any], loss: Loss) -> None:
+        """Nobody decided on the loss: its candidate stays pending, and is not measured a second time."""
+        if not state.get("told"):
+            warnings.warn(
+                f"the loss of candidate {loss.candidate} ({loss.proposal.name}) was not acted on, so nothing was promoted "
+                "or rejected: call loss.backward() and optimizer.step() in the loop, or decide in the panel or with "
+                "trainer.accept(loss, reason=...). It stays pending; the next proposal is measured",
+                UndecidedLoss,
+                stacklevel=3,
+            )
+        passed = [*state.get("passed", ()), loss.proposal.content]
+        state.update(done=state["done"] + 1, current=None, passed=passed, told=True)
+        self._put(state)
+
+    def _count(self, state: dict[str, Any]) -> bool:
+        """Count the epoch of the current proposal if it was decided since it was taken up; returns whether it was.
+
+        Git is asked, so that it does not matter who decided, in which process, or whether that one lived on.
+        """
+        current = state["current"]
+        if current is None:
+            return False
+        content = Proposal.from_json(current).content
+        rows = self._trainer.lab.repo.candidates(state=("promoted", "rejected", "undecided"), limit=LIMIT).rows
+        # Some clocks of git have whole seconds.
+        since = math.floor(state.get("since", 0.0))
+        decided = any(
+            row.meta.get("content") == content and row.parent == state["baseline"] and (row.decided_at or 0) >= since
+            for row in rows
+        )
+        if decided:
+            state.update(done=state["done"] + 1, current=None)
+            self._put(state)
+        return decided
 
     def _put(self, state: dict[str, Any]) -> None:
         self._trainer.lab.runs.journal_put(0, JOURNAL, state)

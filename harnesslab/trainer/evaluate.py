@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from harnesslab.harness.load import load_harness
 from harnesslab.lab import Lab
@@ -13,7 +14,7 @@ from harnesslab.store import Candidate
 from harnesslab.trainer.criterion import Criterion, Judgement, judge_all
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.measure import Measurer, Panel
-from harnesslab.trainer.pairs import Pair, flips, pair_up
+from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.proposal import Proposal
 from harnesslab.trainer.verdict import Verdict, now
@@ -45,8 +46,12 @@ async def evaluate(
     Raises UnmeasurableRun when untrusted episodes could turn the verdict.
     """
     before, after, early = await measurer.compare(candidate.parent, candidate.commit, panel, bar, criterion)
-    pairs = pair_up(before, after)
+    played = pair_up(before, after)
+    pairs = comparable(played)
+    aside = sorted({pair.task for pair in played} - {pair.task for pair in pairs})
     judgement = judge_all(criterion, pairs)
+    if aside:
+        judgement = replace(judgement, why=f"{judgement.why}; set aside: {', '.join(aside)}")
     new = changed_interventions(measurer.lab.repo.files(candidate.parent), measurer.lab.repo.files(candidate.commit))
     verdict = _verdict(criterion, judgement, candidate, pairs, (before, after), early, new)
     return Loss(parameter, candidate.id, verdict, proposal=proposal, baseline=before, measured=after)

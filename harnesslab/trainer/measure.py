@@ -1,12 +1,13 @@
 """Measures harness commits: plays what is missing, keeps each episode the moment it ends.
 
 A run is found again by commit and measurement identity. What an interrupted kernel has already played is
-not played a second time; what was unscorable is.
+not played a second time; what was unscorable is, unless its task was set aside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +16,16 @@ from harnesslab.errors import ConfigError, UnmeasurableRun
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.llm.types import Backbone, Completion
-from harnesslab.rollout.env import Environment, Split, Task
+from harnesslab.rollout.env import SPLITS, Environment, Split, Task, tasks_of
+from harnesslab.rollout.episode import Limits
 from harnesslab.rollout.identity import measurement_identity
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job, Runner
 from harnesslab.store import identity_hash
 from harnesslab.trainer.criterion import Criterion, hopeless
-from harnesslab.trainer.pairs import pair_up
+from harnesslab.trainer.pairs import comparable, pair_up
+from harnesslab.trainer.tolerance import DEFAULT, Triage
 from harnesslab.trainer.who import whoami
 
 PROGRESS = "measure"
@@ -59,6 +62,12 @@ class Measurer:
     executor: Executor | None = None
     environment: Environment | None = None
     """Another environment than the lab's own, for transfer."""
+    limits: Limits | None = None
+    tolerance: float = DEFAULT
+    """Unscorable episodes that a run may have; see :class:`~harnesslab.trainer.tolerance.Triage`."""
+    leave_out: tuple[str, ...] = ()
+    keep: Callable[[], None] = Limits().allow
+    """Called after each finished episode, for whatever else must be on disk by then."""
 
     @property
     def world(self) -> Environment:
@@ -82,6 +91,8 @@ class Measurer:
             budget=self.budget,
             repeats=panel.repeats,
             seed=self.seed,
+            tolerance=None if self.tolerance == DEFAULT else self.tolerance,
+            leave_out=self.leave_out,
         )
 
     def runner(self) -> Runner:
@@ -94,6 +105,7 @@ class Measurer:
             seed=self.seed,
             spend=self.spend,
             executor=self.executor,
+            limits=self.limits,
         )
 
     def open_run(self, commit: str, panel: Panel, purpose: str, *, fresh: bool = False) -> Run:
@@ -126,9 +138,9 @@ class Measurer:
 
         def settled() -> bool:
             played = {episode.key for episode in after.episodes}
-            left = [episode for episode in before.episodes if episode.key not in played]
+            left = [e for e in before.episodes if e.key not in played and e.status == "finished"]
             whole = len(before.episodes) == len(panel)
-            return whole and bool(left) and hopeless(criterion, pair_up(before, after), left)
+            return whole and bool(left) and hopeless(criterion, comparable(pair_up(before, after)), left)
 
         early = await self._play({"baseline": before, "candidate": after}, panel, bar, settled)
         if before.served != after.served and before.served and after.served:
@@ -139,28 +151,22 @@ class Measurer:
         return before, after, early
 
     async def _play(self, runs: dict[str, Run], panel: Panel, bar: Bar, settled: Callable[[], bool]) -> bool:
-        jobs = self._jobs(runs, panel)
+        triage = Triage(runs, len(panel), self.tolerance)
+        jobs = self._jobs(runs, panel, triage)
         bar.total, bar.done = len(panel) * len(runs), len(panel) * len(runs) - len(jobs)
         bar.restart()
         early = settled()
         if jobs and not early:
             # At once, so that whoever watches sees a slow first episode, too.
             self.lab.runs.set_progress(PROGRESS, bar.label, bar.done, bar.total)
-
-            def sink(job: Job, episode: Episode) -> bool:
-                nonlocal early
-                run = runs[job.side]
-                self.lab.keep_episode(run, episode)
-                run.episodes = [kept for kept in run.episodes if kept.key != episode.key] + [episode]
-                bar.advance(f"{job.side}: {run.solved} of {len(run.scorable)} solved")
-                self.lab.runs.set_progress(PROGRESS, bar.label, bar.done, bar.total, {"note": bar.note, "run": run.id})
-                early = early or settled()
-                return early
-
             try:
-                await self.runner().run(jobs, sink)
+                while jobs and not early:
+                    early = await self._round(jobs, runs, triage, bar, settled)
+                    jobs = self._jobs(runs, panel, triage)
             finally:
                 self.lab.runs.clear_progress(PROGRESS)
+        for episode in triage.settle():
+            self.lab.keep_episode(runs["candidate"], self.lab.load_steps(episode))
         order = {key: place for place, key in enumerate(panel.keys)}
         for run in runs.values():
             run.episodes.sort(key=lambda episode: order[episode.key])
@@ -169,25 +175,88 @@ class Measurer:
             self.lab.runs.finish_run(
                 run.id, status="done" if complete else "stopped", meta={"served": list(run.served)}
             )
+        for side, run in runs.items():
+            triage.check(side, run)
         return early
 
-    def _jobs(self, runs: dict[str, Run], panel: Panel) -> list[Job]:
-        """What is still to play, task by task, the sides of one task beside each other."""
+    async def _round(
+        self, jobs: list[Job], runs: dict[str, Run], triage: Triage, bar: Bar, settled: Callable[[], bool]
+    ) -> bool:
+        """Play the jobs, each at most once; returns whether the verdict is settled."""
+        early = False
+        calm = {side: not triage.doubtful(run) for side, run in runs.items()}
+
+        def keep(job: Job, episode: Episode) -> None:
+            run = runs[job.side]
+            self.lab.keep_episode(run, episode)
+            self.keep()
+            run.episodes = [kept for kept in run.episodes if kept.key != episode.key] + [episode]
+
+        def sink(job: Job, episode: Episode) -> bool:
+            nonlocal early
+            run, again = runs[job.side], triage.played(job) > 0
+            try:
+                triage.judge(job, episode)
+            finally:
+                keep(job, episode)
+            if not again:
+                bar.advance(f"{job.side}: {run.solved} of {len(run.scorable)} solved")
+            self.lab.runs.set_progress(PROGRESS, bar.label, bar.done, bar.total, {"note": bar.note, "run": run.id})
+            triage.check(job.side, run)
+            early = early or settled()
+            # Too many broke: those are played once more before anything else is.
+            return early or (calm[job.side] and triage.doubtful(run))
+
+        def open_jobs() -> Iterator[Job]:
+            for job in jobs:
+                aside = triage.aside(job)
+                if aside is None:
+                    yield job
+                else:
+                    # Set aside for the baseline meanwhile: the same for the candidate, unplayed.
+                    copy = Episode.unscorable(job.task, job.repeat, self.budget, aside.reason, aside.cause)
+                    keep(job, copy)
+                    bar.advance(bar.note)
+
+        await self.runner().run(open_jobs(), sink)
+        return early
+
+    def _jobs(self, runs: dict[str, Run], panel: Panel, triage: Triage) -> list[Job]:
+        """What is still to play, task by task, the sides of one task beside each other; what broke comes first."""
         pipelines = {side: Pipeline(self.lab.harness(run.commit)) for side, run in runs.items()}
-        have = {side: {episode.key for episode in run.scorable} for side, run in runs.items()}
-        return [
+        have = {
+            side: {e.key for e in run.episodes if e.status == "finished" or triage.is_aside(run, e)}
+            for side, run in runs.items()
+        }
+        jobs = [
             Job(side, pipelines[side], task, repeat)
             for task in panel.tasks
             for repeat in range(panel.repeats)
             for side in runs
             if (task.id, repeat) not in have[side]
         ]
+        # A candidate's task that is set aside already still needs its record.
+        return sorted(
+            (job for job in jobs if triage.left(job) or triage.aside(job) is not None),
+            key=lambda job: -triage.played(job),
+        )
 
 
 def _served(run: Run) -> tuple[str, ...]:
     """The models that answered, of this call's episodes and of those that were stored before."""
     fresh = {reply["model"] for episode in run for step in episode.steps for reply in step.replies}
     return tuple(sorted({*run.served, *fresh} - {""}))
+
+
+def check_ids(environment: Environment, ids: Sequence[str]) -> None:
+    """Raise ConfigError for a task to leave out that the environment does not have in any split."""
+    if not ids:
+        return
+    known = [task.id for split in SPLITS for task in tasks_of(environment, split)]
+    for unknown in sorted(set(ids) - set(known)):
+        close = difflib.get_close_matches(unknown, known, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else f"; its {len(known)} tasks begin with {known[:3]}"
+        raise ConfigError(f"settings: key 'leave_out': '{environment.name}' has no task {unknown!r}{meant}")
 
 
 def choose_panel(

@@ -37,6 +37,14 @@ def pair_up(baseline: Iterable[Episode], candidate: Iterable[Episode]) -> list[P
     return [Pair(episode, after[episode.key]) for episode in baseline if episode.key in after]
 
 
+def comparable(pairs: Iterable[Pair]) -> list[Pair]:
+    """The pairs whose baseline could be scored; the others say nothing for or against any candidate.
+
+    What a candidate's side alone could not be scored on stays in, so that no candidate can get rid of a task.
+    """
+    return [pair for pair in pairs if pair.before.status == "finished"]
+
+
 def flips(pairs: Iterable[Pair], new: frozenset[str] | None) -> tuple[Flip, ...]:
     """Tasks whose outcome changed. ``new``: names of the interventions that were added, changed or removed;
     ``None`` when the change concerns every step.

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from harnesslab.analysis.table import Table
-from harnesslab.errors import ConfigError, OrderError
+from harnesslab.errors import ConfigError, OrderError, StoreError
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.llm.meter import Meter, Price
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.certify import Fork, certify
-from harnesslab.rollout.env import SPLITS, Split
+from harnesslab.rollout.env import SPLITS, Split, step_budget, tasks_of
+from harnesslab.rollout.episode import Limits
 from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job
+from harnesslab.trainer.book import LabBook
 from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_lab, open_llm, read_config
 from harnesslab.trainer.criterion import Criterion, StrictPareto
 from harnesslab.trainer.decide import Decider
 from harnesslab.trainer.epochs import Epochs
+from harnesslab.trainer.estimators.ask import ask
 from harnesslab.trainer.estimators.base import Estimator
 from harnesslab.trainer.estimators.manual import ManualEstimator
 from harnesslab.trainer.evaluate import evaluate, make_candidate
@@ -30,7 +34,7 @@ from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.history import past_verdicts
 from harnesslab.trainer.latest import note
 from harnesslab.trainer.loss import Loss
-from harnesslab.trainer.measure import Measurer, Panel, choose_panel
+from harnesslab.trainer.measure import Measurer, Panel, check_ids, choose_panel
 from harnesslab.trainer.optimizer import GreedyMonotonic, Optimizer
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.parts import check_parts
@@ -83,11 +87,16 @@ class Trainer:
         self.optimizer.bind(self.harness)
         self.meter = Meter(
             {model: Price(*pair) for model, pair in self.settings.prices.items()},
+            max_calls=self.settings.max_calls,
             max_tokens=self.settings.max_tokens,
+            max_seconds=self.settings.max_seconds,
             max_money=self.settings.max_money,
+            book=LabBook(self.lab.runs),
         )
+        """What all calls of this lab used, in this kernel and before; its ``budget`` stops them."""
         self.forked: set[str] = set()
         """Tasks that :meth:`certify` found to differ between replays."""
+        check_ids(self.lab.environment, self.settings.leave_out)
         self._decider = Decider(self.lab, self.harness, self.optimizer)
         self._epochs = Epochs(self)
         note(self)
@@ -151,7 +160,7 @@ class Trainer:
     def propose(self, failures: Failures | None = None) -> Proposals:
         """What the estimator would change, best first. Nothing is measured and nothing is committed yet."""
         failures = failures if failures is not None else self.diagnose()
-        proposals = self.estimator.propose(failures, self.lab.harness(), past_verdicts(self.lab.repo))
+        proposals = ask(self.estimator, failures, self.lab.harness(), past_verdicts(self.lab.repo))
         proposals.trainer = self
         proposals.leave_out(self.lab.repo.dirty())
         return proposals
@@ -220,7 +229,7 @@ class Trainer:
         Tasks whose observations differ are *forked*: they leave this trainer's panels from now on. Returns the forks.
         """
         run = run if run is not None else self.measure("gate")
-        tasks = {task.id: task for task in self.lab.environment.tasks(run.split)}
+        tasks = {task.id: task for task in tasks_of(self.lab.environment, run.split)}
         episodes = [self.lab.load_steps(episode) for episode in run]
         forks = run_sync(certify(self.lab.environment, tasks, episodes))
         self.forked |= {fork.task for fork in forks}
@@ -236,9 +245,10 @@ class Trainer:
         """The tasks that are played of a split. Raises ConfigError for a split that there is not."""
         if split not in SPLITS:
             raise ConfigError(f"there is no split {split!r}; there are {', '.join(SPLITS)}")
-        tasks = self.lab.environment.tasks(split)
+        check_ids(self.lab.environment, self.settings.leave_out)
+        gone = self.forked | set(self.settings.leave_out)
         return choose_panel(
-            [task for task in tasks if task.id not in self.forked],
+            [task for task in tasks_of(self.lab.environment, split) if task.id not in gone],
             split,
             limit=self.settings.limit(split),
             families=self.settings.families,
@@ -249,7 +259,7 @@ class Trainer:
         """What epochs would cost at most, before anything is spent, estimated from the runs in the store."""
         episodes = len(self.panel("search")) + 2 * len(self.panel("gate"))
         typical = typical_episode(self.lab.runs)
-        budget = self.settings.budget or self.lab.environment.max_steps
+        budget = self.settings.budget or step_budget(self.lab.environment)
         calls = typical["steps"] if typical else budget
         row = {
             "epochs": epochs,
@@ -266,11 +276,15 @@ class Trainer:
         return Measurer(
             self.lab,
             llm if llm is not None else self.llm,
-            budget=self.settings.budget or self.lab.environment.max_steps,
+            budget=self.settings.budget or step_budget(self.lab.environment),
             workers=self.settings.workers,
             seed=self.settings.seed,
             spend=self.meter.spend,
             executor=self.executor,
+            limits=Limits(self.settings.deadline, self.settings.reply_deadline, self.meter.check),
+            tolerance=self.settings.tolerance,
+            leave_out=self.settings.leave_out,
+            keep=self._keep_usage,
         )
 
     def __repr__(self) -> str:
@@ -307,6 +321,11 @@ class Trainer:
             return loss
 
         return numbered(), bar
+
+    def _keep_usage(self) -> None:
+        # Where a limit is set, each call was written already, and failing that is an error.
+        with contextlib.suppress(StoreError):
+            self.meter.save()
 
     @staticmethod
     def _wait(work: Coroutine[Any, Any, T], bar: Bar) -> T:

@@ -1,0 +1,43 @@
+"""The lab's budget in its record store: one row for each meter, so that two notebooks never overwrite each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harnesslab.store import RunStore
+
+_PLACE = -1
+"""The journal's epochs count from 0; this row is for what belongs to all of them."""
+_METER = "meter:"
+_BUDGET = "budget"
+_SINCE = "since"
+
+
+class LabBook:
+    """A :class:`~harnesslab.llm.meter.Book` in a lab's database. Raises StoreError as the store does."""
+
+    def __init__(self, runs: RunStore):
+        self._runs = runs
+
+    def usage(self) -> dict[str, Mapping[str, Mapping[str, Any]]]:
+        """What each meter of the lab has written since the last reset."""
+        notes = self._runs.journal(_PLACE)
+        prefix = f"{_METER}{notes.get(_SINCE, 0)}:"
+        return {key.removeprefix(prefix): value for key, value in notes.items() if key.startswith(prefix)}
+
+    def write(self, meter: str, used: Mapping[str, Mapping[str, Any]]) -> None:
+        """Replace what one meter has written."""
+        self._runs.journal_put(_PLACE, f"{_METER}{self._runs.journal_get(_PLACE, _SINCE, 0)}:{meter}", dict(used))
+
+    def budget(self) -> dict[str, Any]:
+        """The limits that were written last."""
+        return dict(self._runs.journal_get(_PLACE, _BUDGET, {}))
+
+    def write_budget(self, budget: Mapping[str, Any]) -> None:
+        """Replace the limits."""
+        self._runs.journal_put(_PLACE, _BUDGET, dict(budget))
+
+    def clear(self) -> None:
+        """Start a new count; what was used before stays on record."""
+        self._runs.journal_put(_PLACE, _SINCE, self._runs.journal_get(_PLACE, _SINCE, 0) + 1)
