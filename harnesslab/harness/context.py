@@ -18,6 +18,9 @@ Action: TypeAlias = "str | dict[str, Any]"
 
 Protocol: TypeAlias = Literal["text", "json", "tools"]
 
+CAUSES = ("form", "ambiguous", "truncated")
+"""Why no action could be read: the reply missed the form, meant more than one action, or was cut off before it gave one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -93,6 +96,7 @@ class Proposal:
 
     ``action`` is ``None`` while none could be read; ``problem`` then says why, in words for the agent.
     ``withheld`` means that an action was read and must not be executed (a block); ``problem`` is its message.
+    ``cause`` is ``problem`` for a program, one of :data:`CAUSES`. ``cut`` is true for a reply that the token limit ended.
     """
 
     raw: str
@@ -100,6 +104,8 @@ class Proposal:
     problem: str = ""
     withheld: bool = False
     tool_calls: tuple[dict[str, Any], ...] = ()
+    cut: bool = False
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ class _Proposal(_Form):
     problem: Text = ""
     withheld: bool = False
     tool_calls: tuple[dict[str, Any], ...] = ()
+    cut: bool = False
+    cause: Text = ""
 
 
 class _Decision(_Form):

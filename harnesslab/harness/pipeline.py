@@ -46,6 +46,10 @@ class Reply(Protocol):
     def tool_calls(self) -> Sequence[dict[str, Any]]:
         """Its tool calls in OpenAI's form."""
 
+    @property
+    def finish_reason(self) -> str:
+        """Why it ended; ``length`` means that the token limit cut it off."""
+
 
 class Prepared(NamedTuple):
     """A shaped request.
@@ -132,7 +136,8 @@ class Pipeline:
     def _realized(
         self, context: Context, reply: Reply, realizers: Sequence[Intervention], firings: Firings
     ) -> Proposal:
-        proposal = parse(reply.text, reply.tool_calls, context.protocol, context.tools)
+        cut = reply.finish_reason == "length"
+        proposal = parse(reply.text, reply.tool_calls, context.protocol, context.tools, cut=cut)
         for intervention in realizers:
             if not self._concerns(intervention, proposal):
                 continue

@@ -12,7 +12,8 @@ from typing import Any
 
 from harnesslab.harness.context import Context, Draft, Turn
 from harnesslab.harness.load import PromptSpec
-from harnesslab.harness.protocol import Tools, call, dumps, function, render
+from harnesslab.harness.protocol import call, dumps, render
+from harnesslab.harness.toolschema import Tools, function, properties, required, resolved, schema_root
 
 Message = dict[str, Any]
 
@@ -77,21 +78,22 @@ def describe_tools(tools: Tools) -> str:
     parts = ["You have these tools:"]
     for tool in tools:
         inner = function(tool)
-        about = str(inner.get("description", "")).strip()
+        about = str(inner.get("description") or "").strip()
         parts.append(f"- {inner.get('name')}" + (f": {about}" if about else ""))
-        schema = inner.get("parameters", {})
-        required = schema.get("required", ())
-        for name, spec in schema.get("properties", {}).items():
-            parts.append("    " + _parameter(name, spec, name in required))
+        needed = required(tool)
+        for name in properties(tool):
+            parts.append("    " + _parameter(tool, name, name in needed))
     return "\n".join(parts)
 
 
-def _parameter(name: str, spec: dict[str, Any], required: bool) -> str:
+def _parameter(tool: Any, name: str, needed: bool) -> str:
+    declared, root = properties(tool)[name], schema_root(tool)
+    spec = {**resolved(declared, root), **declared}
     kind = spec.get("type", "any")
-    words = [kind if isinstance(kind, str) else " or ".join(kind)]
+    words = [kind if isinstance(kind, str) else " or ".join(map(str, kind)) if isinstance(kind, list) else "any"]
     if "enum" in spec:
         words.append(f"one of {dumps(spec['enum'])}")
-    if not required:
+    if not needed:
         words.append("optional")
-    about = str(spec.get("description", "")).strip()
+    about = str(spec.get("description") or "").strip()
     return f"{name} ({', '.join(words)})" + (f": {about}" if about else "")

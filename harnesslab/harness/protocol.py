@@ -6,27 +6,52 @@ protocol without tools               with tools
 text     ``Action: go to table 1``   ``Action: name`` and then a JSON object of arguments; for a tool with one
                                      required parameter also a fenced block or plain text to the end
 json     ``{"action": "..."}``       ``{"name": "...", "arguments": {...}}``
-tools    as text                     OpenAI ``tool_calls``; the first one counts
+tools    as text                     OpenAI ``tool_calls``; the first one counts, the others are recorded
 =======  ==========================  ===============================================================
 
-In ``text`` the last line that starts with ``Action:`` (any case) counts. An action of several lines stands in a
-fence below it. What follows the action, the JSON object or the closing fence is ignored. For each
-action ``a`` that is not blank, ``parse(render(a)) == a``.
+ReAct (``Action: name``, ``Action Input: ...``) is read in all three. An action of several lines goes into a fence below
+``Action:``. Whatever follows the action, the JSON object or the closing fence is ignored, and so is everything after an
+observation that the model invented. A reply with two different actions is executed as neither of them, and an action that
+the token limit may have cut off is not executed. For each action ``a`` that is not blank, ``parse(render(a)) == a``.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from harnesslab.harness.context import Action, Proposal, Protocol
+from harnesslab.harness.toolschema import (
+    Tools,
+    function,
+    name_of,
+    properties,
+    required,
+    schema_root,
+    sole_parameter,
+    types,
+)
+from harnesslab.plainjson import MAX_DEPTH, leading_json, loads, too_deep
 
-Tools = Sequence[Mapping[str, Any]]
+__all__ = ["Tools", "function", "sole_parameter"]
 
-_ACTION = re.compile(r"[ \t]*action:(.*)", re.IGNORECASE | re.DOTALL)
+_ACTION = re.compile(r"[ \t]*action[ \t]*\d{0,3}[ \t]*:(.*)", re.IGNORECASE | re.DOTALL)
+_INPUT = re.compile(r"[ \t]*action[ \t_]*\d{0,3}[ \t]*input[ \t]*\d{0,3}[ \t]*:(.*)", re.IGNORECASE | re.DOTALL)
+_INLINE_INPUT = re.compile(r"[ \t,;]action[ \t_]*\d{0,3}[ \t]*input[ \t]*\d{0,3}[ \t]*:", re.IGNORECASE)
+_LABEL = re.compile(r"[ \t]*(?:thought|final answer|question)[ \t]*\d{0,3}[ \t]*:", re.IGNORECASE)
 _FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*[\w+#.-]*[ \t]*\r?")
+_BARE_FENCE = re.compile(r"[ \t]*`{3,}")
+_OBJECT = re.compile(r"\{\s*[\"}]")
+_NOTHING = frozenset({"", "none", "null", "n/a", "{}"})
+OBSERVED = re.compile(
+    r"[ \t>*_#]*(?:(?:tool |environment |game )?(?:observation|obs|response|result|output)s?|environment|user|human)"
+    r"[ \t]*\d{0,3}[ \t*_]*:",
+    re.IGNORECASE,
+)
+"""The start of a line on which a model goes on in the environment's or the user's name."""
 _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "object": (dict,),
@@ -54,33 +79,36 @@ def expected_form(protocol: Protocol, tools: Tools | None = None) -> str:
     return form
 
 
-def function(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The function part of an OpenAI tool schema."""
-    inner = tool.get("function", tool)
-    return inner if isinstance(inner, Mapping) else {}
-
-
-def sole_parameter(tool: Mapping[str, Any]) -> str | None:
-    """The name of a tool's only required parameter; None where it has none or several."""
-    required = function(tool).get("parameters", {}).get("required", ())
-    return str(required[0]) if len(required) == 1 else None
-
-
 def parse(
-    raw: str, tool_calls: Sequence[Mapping[str, Any]], protocol: Protocol, tools: Tools | None = None
+    raw: str,
+    tool_calls: Sequence[Mapping[str, Any]],
+    protocol: Protocol,
+    tools: Tools | None = None,
+    *,
+    cut: bool = False,
 ) -> Proposal:
-    """Read one reply. Never raises: what cannot be read has ``action`` None and a ``problem`` for the agent."""
+    """Read one reply. Never raises: what cannot be read has ``action`` None and a ``problem`` for the agent.
+
+    ``cut``: the token limit ended the reply, so that an action at its very end may lack a part.
+    """
+    calls = tuple(dict(call) for call in tool_calls if isinstance(call, Mapping))
     action: Action | None
-    problem: str
     if protocol == "tools" and tools:
-        action, problem = _from_calls(tool_calls, tools)
+        action, problem = _from_calls(calls, tools) if calls else _react(raw, tools, cut, "Your reply calls no tool.")
     elif protocol == "json":
-        action, problem = _from_json(raw, tools)
+        action, problem = _from_json(raw, tools, cut)
     else:
-        action, problem = _from_text(raw, tools)
-    if action is None:
-        problem = f"{problem} {expected_form(protocol, tools)}"
-    return Proposal(raw, action, problem, False, tuple(dict(call) for call in tool_calls))
+        action, problem = _from_text(raw, tools, cut)
+    if action is not None:
+        return Proposal(raw, action, "", False, calls, cut)
+    cause = "ambiguous" if problem == AMBIGUOUS else "truncated" if cut else "form"
+    return Proposal(raw, None, f"{problem} {expected_form(protocol, tools)}", False, calls, cut, cause)
+
+
+AMBIGUOUS = "Your reply holds several different actions; none of them was executed."
+_CUT_OFF = "Your reply was cut off before its action was complete."
+_Read: TypeAlias = "tuple[Action | None, str]"
+"""An action, or None and what is wrong, in words for the agent."""
 
 
 def render(action: Action, protocol: Protocol, tools: Tools | None = None) -> str:
@@ -91,9 +119,9 @@ def render(action: Action, protocol: Protocol, tools: Tools | None = None) -> st
         plain = action == action.strip() and "\n" not in action and "\r" not in action and action[:3] != "```"
         return f"Action: {action}" if plain else f"Action:\n{fenced(action)}"
     name, arguments = action["name"], action.get("arguments", {})
-    tool = next((t for t in tools or () if function(t).get("name") == name), None)
+    tool = next((t for t in tools or () if name_of(t) == name), None)
     sole = sole_parameter(tool) if tool is not None else None
-    if tool is not None and sole and list(arguments) == [sole] and _types(tool, sole) == ("string",):
+    if tool is not None and sole and list(arguments) == [sole] and types(tool, sole) == ("string",):
         value = arguments[sole]
         if isinstance(value, str) and value.strip() and not value.lstrip().startswith("{"):
             return f"Action: {name}\n{fenced(value)}"
@@ -119,28 +147,50 @@ def dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def loads(text: str) -> Any:
-    """Strict JSON. Raises ValueError, also for NaN, infinity, and nesting that is too deep."""
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
 def blocks(raw: str) -> list[tuple[str, list[str]]]:
-    """Each ``Action:`` line as (rest of the line, the lines below it); lines inside its fence are not looked at."""
+    """Each ``Action:`` line as (rest of the line, its lines below), up to the first invented observation.
+
+    Lines inside its fence are not looked at, and belong to it.
+    """
     lines = raw.split("\n")
     found: list[tuple[str, list[str]]] = []
-    index = 0
-    while index < len(lines):
+    index, unclosed = 0, math.inf
+    while index < len(lines) and not (found and OBSERVED.match(lines[index])):
         match = _ACTION.fullmatch(lines[index])
         if match is None:
             index += 1
             continue
-        below = lines[index + 1 :]
-        found.append((match[1], below))
-        index += 1 + _skip(match[1], below)
+        start = index + 1
+        end, unclosed = _after_fence(match[1], lines, start, unclosed)
+        while end < len(lines) and not (_ACTION.fullmatch(lines[end]) or OBSERVED.match(lines[end])):
+            if _INPUT.fullmatch(lines[end]):
+                end, unclosed = _after_fence(_INPUT.fullmatch(lines[end])[1], lines, end + 1, unclosed)  # type: ignore[index]
+            else:
+                end += 1
+        found.append((match[1], lines[start:end]))
+        index = end
     return found
+
+
+def _after_fence(rest: str, lines: Sequence[str], start: int, unclosed: float) -> tuple[int, float]:
+    """The line after the fence that opens behind or below a header, else ``start``.
+
+    ``unclosed``: the shortest run of backticks that is known to close nowhere further on; it keeps long replies linear.
+    """
+    opening = _FENCE.fullmatch(rest[rest.index("```") :]) if "```" in rest else None
+    first = start
+    if opening is None and "```" not in rest:
+        while first < len(lines) and not lines[first].strip():
+            first += 1
+        opening = _FENCE.fullmatch(lines[first]) if first < len(lines) else None
+        first += 1
+    if opening is None or len(opening[1]) >= unclosed:
+        return start, unclosed
+    for end in range(first, len(lines)):
+        closing = lines[end].strip()
+        if len(closing) >= len(opening[1]) and not closing.strip("`"):
+            return end + 1, unclosed
+    return start, len(opening[1])
 
 
 def fence_content(lines: Sequence[str]) -> tuple[str | None, int]:
@@ -159,73 +209,159 @@ def fence_content(lines: Sequence[str]) -> tuple[str | None, int]:
     return None, start + 1
 
 
-def _skip(rest: str, below: list[str]) -> int:
-    """How many lines below an ``Action:`` line belong to its fence."""
-    if "```" in rest:
-        content, used = fence_content([rest[rest.index("```") :], *below])
-        return used - 1 if content is not None else 0
-    content, used = fence_content(below)
-    return used if content is not None else 0
+def tool_named(name: Any, tools: Tools) -> Mapping[str, Any] | None:
+    """The tool of exactly this name."""
+    return next((tool for tool in tools if isinstance(name, str) and name and name_of(tool) == name), None)
 
 
-def _from_text(raw: str, tools: Tools | None) -> tuple[Action | None, str]:
+def _from_text(raw: str, tools: Tools | None, cut: bool) -> _Read:
     found = blocks(raw)
     if not found:
         return None, "No line of your reply starts with 'Action:'."
-    rest, below = found[-1]
-    if tools:
-        return _tool_text(rest, below, tools)
+    filled = [(rest, below) for rest, below in found if rest.strip() or any(line.strip() for line in below)]
+    if not filled:
+        return None, "Nothing follows 'Action:'."
+    rest, below = filled[-1]
+    # Only the last block can reach the end of the reply, and only where no invented observation follows it.
+    open_end = cut and raw.endswith(below[-1] if below else rest)
+    read: list[_Read] = []
+    for number, (rest, below) in enumerate(filled, 1):
+        at_end = open_end and number == len(filled)
+        one = _tool_text(rest, below, tools, at_end) if tools else _plain_text(rest, below, at_end)
+        if one not in read:
+            read.append(one)
+    return read[0] if len(read) == 1 else (None, AMBIGUOUS)
+
+
+def _react(raw: str, tools: Tools, cut: bool, otherwise: str) -> _Read:
+    """ReAct in a protocol that has another form; only where it is whole, with its ``Action Input:``."""
+    given = any(
+        _INLINE_INPUT.search(rest) or any(_INPUT.fullmatch(line) for line in below) for rest, below in blocks(raw)
+    )
+    return _from_text(raw, tools, cut) if given else (None, otherwise)
+
+
+def _plain_text(rest: str, below: Sequence[str], at_end: bool) -> _Read:
     if not rest.strip() or _FENCE.fullmatch(rest):
         content, used = fence_content([rest, *below])
         if content is None:
             return None, "The ``` block is not closed." if used else "Nothing follows 'Action:'."
         return (content, "") if content.strip() else (None, "The block after 'Action:' is empty.")
-    return rest.strip(), ""
+    action, argument = _split_input(rest, below)
+    if argument is None:
+        return (None, _CUT_OFF) if at_end and not any(line.strip() for line in below) else (rest.strip(), "")
+    lines = [line.strip() for line in argument if line.strip()]
+    value = lines[0] if lines else ""
+    if value.casefold() in _NOTHING:
+        return action, ""
+    if (len(lines) > 1 and not _LABEL.match(lines[1])) or value.startswith(("{", "[", "`")):
+        return None, "'Action Input:' is not used here; the whole action goes behind 'Action:'."
+    return (None, _CUT_OFF) if at_end and len(lines) == 1 else (f"{action} {value}", "")
 
 
-def _tool_text(rest: str, below: list[str], tools: Tools) -> tuple[Action | None, str]:
-    name, inline = [*rest.split(maxsplit=1), "", ""][:2]
-    tool, problem = _find(name, tools)
+def _split_input(rest: str, below: Sequence[str]) -> tuple[str, list[str] | None]:
+    """A ReAct header as (the action, the lines of its ``Action Input``); None where there is none."""
+    inline = _INLINE_INPUT.search(rest)
+    if inline is not None:
+        return rest[: inline.start()].strip(" \t\r,;"), [rest[inline.end() :], *below]
+    number = next((i for i, line in enumerate(below) if line.strip()), None)
+    match = _INPUT.fullmatch(below[number]) if number is not None else None
+    if match is None or number is None:
+        return rest.strip(), None
+    return rest.strip(), [match[1], *below[number + 1 :]]
+
+
+def _tool_text(rest: str, below: Sequence[str], tools: Tools, at_end: bool) -> _Read:
+    header, argument = _split_input(rest, below)
+    if argument is None:
+        name, inline = _split_name(header, tools)
+        lines = [inline, *below]
+    else:
+        name, lines = header, argument
+    tool = tool_named(name, tools)
     if tool is None:
+        return None, _unknown(name, tools)
+    body, problem = _argument_text(lines)
+    if problem:
         return None, problem
-    lines = [inline, *below]
-    content, used = fence_content(lines)
-    if content is None and used:
-        return None, "The ``` block is not closed."
-    body = content if content is not None else "\n".join(lines).strip()
     sole = sole_parameter(tool)
-    if body.lstrip().startswith("{"):
-        arguments = _leading_object(body)
-        if arguments is not None and (sole is None or set(arguments) <= set(_properties(tool))):
-            return {"name": name, "arguments": arguments}, ""
-        if sole is None:
+    unfenced = "\n".join(lines).strip()
+    if _OBJECT.match(body.lstrip()):
+        try:
+            value, _end = leading_json(body.lstrip())
+        except ValueError:
             return None, f"The arguments of '{name}' are not one valid JSON object."
-    if sole is not None and body.strip():
-        return _sole_value(tool, name, sole, body)
-    if not body.strip() and not function(tool).get("parameters", {}).get("required"):
-        return {"name": name, "arguments": {}}, ""
-    return None, f"The arguments of '{name}' are missing." if not body.strip() else f"'{name}' needs a JSON object."
+        strange = [key for key in value if key not in properties(tool)] if sole and not _open(tool) else []
+        return (None, f"'{name}' has no argument '{strange[0][:60]}'.") if strange else _call(name, value)
+    if not body.strip() or (argument is not None and body.strip().casefold() in _NOTHING):
+        return (None, f"The arguments of '{name}' are missing.") if required(tool) else _call(name, {})
+    if sole is None:
+        return None, f"'{name}' needs a JSON object."
+    if at_end and body.strip() == unfenced:
+        return None, _CUT_OFF
+    return _sole_value(tool, name, sole, body)
 
 
-def _sole_value(tool: Mapping[str, Any], name: str, sole: str, body: str) -> tuple[Action | None, str]:
-    types = _types(tool, sole)
-    if "string" in types:
-        return {"name": name, "arguments": {sole: body}}, ""
+def _split_name(header: str, tools: Tools) -> tuple[str, str]:
+    """The tool's name and what follows it on its line; a name may hold spaces."""
+    for name in sorted(map(name_of, tools), key=len, reverse=True):
+        if name and header.startswith(name) and not header[len(name) :][:1].strip():
+            return name, header[len(name) :].lstrip()
+    first, *more = header.split(maxsplit=1) or [""]
+    return first, more[0] if more else ""
+
+
+def _argument_text(lines: Sequence[str]) -> tuple[str, str]:
+    """The text of an argument and no problem, or nothing and what is wrong with it."""
+    content, used = fence_content(lines)
+    if content is not None:
+        return content, ""
+    if used:
+        return "", "The ``` block is not closed."
+    plain: list[str] = []
+    for line in lines:
+        if plain and _LABEL.match(line):
+            break
+        plain.append(line)
+    text = "\n".join(plain).strip()
+    if _OBJECT.match(text):
+        return text, ""
+    if text.endswith("```"):  # the whole reply is in a block
+        text = text.rstrip("`").rstrip()
+    if any(_BARE_FENCE.match(line) for line in text.split("\n")):
+        return "", "Give the argument alone in one ``` block, directly below 'Action:'."
+    return text, ""
+
+
+def _open(tool: Mapping[str, Any]) -> bool:
+    """Whether the tool takes arguments that its schema does not name."""
+    return bool(schema_root(tool).get("additionalProperties")) or not properties(tool)
+
+
+def _call(name: str, arguments: Any) -> _Read:
+    return {"name": name, "arguments": arguments}, ""
+
+
+def _sole_value(tool: Mapping[str, Any], name: str, sole: str, body: str) -> _Read:
+    kinds = types(tool, sole)
+    if "string" in kinds:
+        return _call(name, {sole: body})
     try:
         value = loads(body)
     except ValueError:
-        return None, f"The argument '{sole}' of '{name}' is not valid JSON ({' or '.join(types)})."
-    allowed = tuple(kind for word in types for kind in _TYPES.get(word, (object,)))
-    if not isinstance(value, allowed) or (isinstance(value, bool) and "boolean" not in types):
-        return None, f"The argument '{sole}' of '{name}' must be of type {' or '.join(types)}."
-    return {"name": name, "arguments": {sole: value}}, ""
+        return None, f"The argument '{sole}' of '{name}' is not valid JSON ({' or '.join(kinds)})."
+    allowed = tuple(kind for word in kinds for kind in _TYPES.get(word, (object,)))
+    if not isinstance(value, allowed) or (isinstance(value, bool) and "boolean" not in kinds):
+        return None, f"The argument '{sole}' of '{name}' must be of type {' or '.join(kinds)}."
+    return _call(name, {sole: value})
 
 
-def _from_json(raw: str, tools: Tools | None) -> tuple[Action | None, str]:
+def _from_json(raw: str, tools: Tools | None, cut: bool) -> _Read:
     try:
         value = loads(raw)
     except ValueError:
-        return None, "Your reply is not valid JSON."
+        problem = "Your reply is not valid JSON."
+        return _react(raw, tools, cut, problem) if tools else (None, problem)
     if not isinstance(value, dict):
         return None, "Your reply is not a JSON object."
     if not tools:
@@ -234,54 +370,28 @@ def _from_json(raw: str, tools: Tools | None) -> tuple[Action | None, str]:
     return _checked(value.get("name"), value.get("arguments"), tools)
 
 
-def _from_calls(calls: Sequence[Mapping[str, Any]], tools: Tools) -> tuple[Action | None, str]:
-    if not calls:
-        return None, "Your reply calls no tool."
+def _from_calls(calls: Sequence[Mapping[str, Any]], tools: Tools) -> _Read:
     inner = function(calls[0])
     arguments = inner.get("arguments")
     if isinstance(arguments, str):
         try:
             arguments = loads(arguments) if arguments.strip() else {}
         except ValueError:
-            return None, f"The arguments of '{inner.get('name')}' are not valid JSON."
+            return None, f"The arguments of '{str(inner.get('name'))[:60]}' are not valid JSON."
     return _checked(inner.get("name"), arguments, tools)
 
 
-def _checked(name: Any, arguments: Any, tools: Tools) -> tuple[Action | None, str]:
-    tool, problem = _find(name, tools)
-    if tool is None:
-        return None, problem
-    if not isinstance(arguments, dict):
+def _checked(name: Any, arguments: Any, tools: Tools) -> _Read:
+    if tool_named(name, tools) is None:
+        return None, _unknown(name, tools)
+    if not isinstance(arguments, Mapping):
         return None, f"The arguments of '{name}' are not a JSON object."
-    return {"name": name, "arguments": arguments}, ""
+    if too_deep(arguments):
+        return None, f"The arguments of '{name}' are nested more than {MAX_DEPTH} levels deep."
+    return _call(name, dict(arguments))
 
 
-def _find(name: Any, tools: Tools) -> tuple[Mapping[str, Any] | None, str]:
-    names = [str(function(tool).get("name")) for tool in tools]
-    if isinstance(name, str) and name in names:
-        return tools[names.index(name)], ""
+def _unknown(name: Any, tools: Tools) -> str:
     if not name:
-        return None, "The name of the tool is missing."
-    return None, f"There is no tool '{str(name)[:60]}'; the tools are: {', '.join(names)}."
-
-
-def _properties(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    properties = function(tool).get("parameters", {}).get("properties", {})
-    return properties if isinstance(properties, Mapping) else {}
-
-
-def _types(tool: Mapping[str, Any], parameter: str) -> tuple[str, ...]:
-    kind = _properties(tool).get(parameter, {}).get("type", "string")
-    return (kind,) if isinstance(kind, str) else tuple(kind)
-
-
-def _leading_object(text: str) -> dict[str, Any] | None:
-    try:
-        value, _ = json.JSONDecoder(parse_constant=_no_constant).raw_decode(text.lstrip())
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
+        return "The name of the tool is missing."
+    return f"There is no tool '{str(name)[:60]}'; the tools are: {', '.join(map(name_of, tools))}."

@@ -15,6 +15,7 @@ from harnesslab.errors import BackboneError
 from harnesslab.llm.body import unwrap_choice
 from harnesslab.llm.failures import status_cause
 from harnesslab.llm.types import Completion
+from harnesslab.plainjson import too_deep, without_surrogates
 
 _THINK = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)\s*", re.DOTALL)
 _THINK_END = re.compile(r"\A.*</think(?:ing)?>\s*", re.DOTALL)
@@ -28,16 +29,18 @@ def to_completion(raw: Any, body: Mapping[str, Any], *, seconds: float, where: s
     choice = _first_choice(raw, where)
     message = choice.get("message")
     message = message if isinstance(message, Mapping) else {}
-    calls = message.get("tool_calls")
+    content = message.get("content")
+    parts = [part for part in content if _is_call(part)] if isinstance(content, list) else []
+    calls = message.get("tool_calls") or parts
     legacy = message.get("function_call")
     if not calls and isinstance(legacy, Mapping):
         calls = [{"function": legacy}]
     usage = raw.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     return Completion(
-        text=unwrap_choice(strip_thinking(_text(message.get("content"))), body),
+        text=without_surrogates(unwrap_choice(strip_thinking(_text(message.get("content"))), body)),
         tool_calls=tool_calls(calls),
-        finish_reason=str(choice.get("finish_reason") or "stop"),
+        finish_reason=_finish(choice, usage, body),
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
         model=str(raw.get("model") or ""),
@@ -45,6 +48,30 @@ def to_completion(raw: Any, body: Mapping[str, Any], *, seconds: float, where: s
         seconds=seconds,
         body=body,
     )
+
+
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "token_limit"})
+
+
+def _finish(choice: Mapping[str, Any], usage: Mapping[str, Any], body: Mapping[str, Any]) -> str:
+    """Why the reply ended; ``length`` wherever the token limit ended it, also where the server calls it otherwise.
+
+    A server that says ``stop`` of a reply without any text or call that took all its tokens was cut off while it thought.
+    """
+    said = str(choice.get("finish_reason") or "stop")
+    if said.casefold() in _CUT:
+        return "length"
+    message = choice.get("message")
+    empty = isinstance(message, Mapping) and not any(
+        message.get(key) for key in ("content", "tool_calls", "function_call")
+    )
+    limit = body.get("max_completion_tokens") or body.get("max_tokens")
+    spent = _count(usage.get("completion_tokens"))
+    return "length" if empty and isinstance(limit, int) and spent >= limit > 0 else said
+
+
+def _is_call(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in ("tool_use", "function_call", "tool_call")
 
 
 def _first_choice(raw: Any, where: str) -> Mapping[str, Any]:
@@ -106,24 +133,25 @@ def tool_calls(raw: Any) -> tuple[dict[str, Any], ...]:
     An entry without a name continues the one before it; several objects glued together become several calls.
     """
     entries: list[dict[str, Any]] = []
-    for item in raw if isinstance(raw, list) else []:
+    for item in raw if isinstance(raw, list) else [raw]:
         if not isinstance(item, Mapping):
             continue
         inner = item.get("function")
         function = inner if isinstance(inner, Mapping) else item
-        name, arguments = str(function.get("name") or ""), function.get("arguments")
+        name = str(function.get("name") or "")
+        arguments = next((function[key] for key in ("arguments", "input", "parameters") if key in function), None)
         if not name and entries and isinstance(arguments, str) and isinstance(entries[-1]["arguments"], str):
             entries[-1]["arguments"] += arguments
         elif name:
             arguments = "" if arguments is None else arguments
             entries.append({"id": str(item.get("id") or ""), "name": name, "arguments": arguments})
-    return tuple(call for entry in entries for call in _read_arguments(entry))
+    return tuple(without_surrogates(call) for entry in entries for call in _read_arguments(entry))
 
 
 def _read_arguments(entry: dict[str, Any]) -> list[dict[str, Any]]:
     given = entry["arguments"]
     if isinstance(given, Mapping):
-        return [{**entry, "arguments": dict(given)}]
+        return [{**entry, "arguments": dict(given) if not too_deep(given) else "nested too deeply"}]
     text = str(given).strip()
     objects: list[dict[str, Any]] = []
     decoder, position = json.JSONDecoder(), 0
@@ -134,10 +162,12 @@ def _read_arguments(entry: dict[str, Any]) -> list[dict[str, Any]]:
                 value = json.loads(value)
             if not isinstance(value, dict):
                 raise ValueError("not an object")
+            if too_deep(value):
+                raise ValueError("nested too deeply")
             objects.append(value)
             while text[position : position + 1].isspace():
                 position += 1
-    except ValueError:
+    except (ValueError, RecursionError):
         return [{**entry, "arguments": text}]
     return [{**entry, "arguments": value} for value in objects or [{}]]
 

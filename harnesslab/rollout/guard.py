@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, HarnesslabError
+from harnesslab.harness.toolschema import checked
 from harnesslab.rollout.calls import CALLS, Overran
 from harnesslab.rollout.env import Action, Environment, TextEnv
 
@@ -232,11 +233,7 @@ def _tools(public: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
     tools = public.get("tools")
     if tools is None:
         return None
-    if not isinstance(tools, list | tuple) or not all(map(_is_schema, tools)):
-        raise _lie("the environment's info['public']['tools'] is no list of function schemas with names")
-    return tuple(dict(tool) for tool in tools)
-
-
-def _is_schema(tool: Any) -> bool:
-    function = tool.get("function", tool) if isinstance(tool, Mapping) else None
-    return isinstance(function, Mapping) and isinstance(function.get("name"), str)
+    try:
+        return checked(tools)
+    except ValueError as error:
+        raise _lie(f"the environment's info['public']['tools'] cannot be used: {error}") from error

@@ -77,8 +77,8 @@ def pipeline(harness: Callable[..., Harness]) -> Callable[..., Pipeline]:
 def reply() -> Callable[..., SimpleNamespace]:
     """What a backbone answers."""
 
-    def make(text: str = "", *calls: dict[str, Any]) -> SimpleNamespace:
-        return SimpleNamespace(text=text, tool_calls=calls)
+    def make(text: str = "", *calls: dict[str, Any], finish_reason: str = "stop") -> SimpleNamespace:
+        return SimpleNamespace(text=text, tool_calls=calls, finish_reason=finish_reason)
 
     return make
 

@@ -55,7 +55,7 @@ def test_parse_never_raises(raw: str, protocol: Any, with_tools: bool) -> None:
     [
         ("Action: go to table 1", "go to table 1"),
         ("I think.\naction:   look  \nObservation: made up", "look"),
-        ("Action: a\nAction: b", "b"),
+        ("Action: a\nObservation: c\nAction: b", "a"),
         ("  ACTION: a", "a"),
         ("Action:\n```\ntwo\nlines\n```\nrest", "two\nlines"),
         ("Action: ```sql\nSELECT 1\n```", "SELECT 1"),

@@ -42,10 +42,10 @@ def step(env: Odd) -> Any:
     [
         ({"admissible": 5}, r"\['admissible'\] is a int"),
         ({"admissible": "left"}, r"\['admissible'\] is a str"),
-        ({"tools": {"name": "x"}}, "no list of function schemas"),
-        ({"tools": ["x"]}, "no list of function schemas"),
-        ({"tools": [{"function": "x"}]}, "no list of function schemas"),
-        ({"tools": [{"function": {"name": 7}}]}, "no list of function schemas"),
+        ({"tools": {"name": "x"}}, "tools.*cannot be used"),
+        ({"tools": ["x"]}, "tools.*cannot be used"),
+        ({"tools": [{"function": "x"}]}, "tools.*cannot be used"),
+        ({"tools": [{"function": {"name": 7}}]}, "tools.*cannot be used"),
     ],
 )
 def test_public_parts_of_another_shape(call: Callable[[Odd], Any], public: dict[str, Any], words: str) -> None:

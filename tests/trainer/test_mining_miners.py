@@ -87,8 +87,10 @@ def test_rewrite_needs_the_same_slip_in_two_tasks() -> None:
     assert offered("verbs", view_of(first, WRONG)) == []
 
 
-def test_rescue_finds_the_action_in_prose() -> None:
-    said = {"raw": "Sure! I will **take mug** now.", "admissible": CAN}
+def test_rescue_finds_the_action_but_never_in_prose() -> None:
+    said = {"raw": "Sure!\n**take mug**", "admissible": CAN}
+    prose = {"raw": "Sure! I will not take mug yet.", "admissible": CAN}
+    assert offered("rescue", view_of(episode("a", (None, "Say it.", prose)))) == []
     assert one("rescue", episode("a", (None, "Say Action: ...", said))).kind == "rescue"
     assert offered("rescue", view_of(episode("a", (None, "Say it.", {"raw": "Hm.", "admissible": CAN})))) == []
 

@@ -9,10 +9,11 @@ from pydantic import Field
 from harnesslab.harness.actions import is_admissible
 from harnesslab.harness.context import Action, Context, Proposal
 from harnesslab.harness.kind import Kind, Params, register
-from harnesslab.harness.protocol import function
+from harnesslab.harness.protocol import AMBIGUOUS, expected_form
 from harnesslab.harness.regexes import Regex
-from harnesslab.harness.repair import clean, find_text_action
+from harnesslab.harness.repair import Ambiguous, clean, find_text_action
 from harnesslab.harness.toolrepair import find_call, find_tool, fit
+from harnesslab.harness.toolschema import name_of
 
 
 class RescueParams(Params):
@@ -26,9 +27,11 @@ class RescueParams(Params):
 
 @register
 class Rescue(Kind[RescueParams]):
-    """The action in free text, code fences, broken JSON, without its prefix, or a tool call written as text.
+    """Read an action that missed the form: another label, a code block, a line of its own, or a tool call as text.
 
-    Broken JSON is mended by json-repair. Where the environment lists its actions, a listed one beats all other
+    `docs/reply-formats.md` lists the published formats that it reads. Prose is never an action, whatever it mentions, and
+    a reply that means several different actions is executed as none of them. JSON with missing or wrong quotes, commas and
+    brackets is mended if no letter of it is lost. Where the environment lists its actions, a listed one beats all other
     readings, and an unlisted one must at least begin with a known verb.
     """
 
@@ -50,11 +53,20 @@ params:
             return None
         if proposal.action is not None:
             action = self._tidied(context, proposal.action) if self.params.tidy else None
-        elif context.tools:
-            action = find_call(proposal, context.tools) or self._bare(context, proposal)
-        else:
-            action = find_text_action(proposal.raw, context.admissible, self.params.max_chars)
-        return None if action is None else replace(proposal, action=action, problem="")
+            return None if action is None else replace(proposal, action=action)
+        if proposal.cause == "ambiguous":
+            return None
+        try:
+            action = self._found(context, proposal)
+        except Ambiguous:
+            problem = f"{AMBIGUOUS} {expected_form(context.protocol, context.tools)}"
+            return replace(proposal, problem=problem, cause="ambiguous")
+        return None if action is None else replace(proposal, action=action, problem="", cause="")
+
+    def _found(self, context: Context, proposal: Proposal) -> Action | None:
+        if context.tools:
+            return find_call(proposal, context.tools) or self._bare(context, proposal)
+        return find_text_action(proposal.raw, context.admissible, self.params.max_chars, proposal.cut)
 
     def _tidied(self, context: Context, action: Action) -> Action | None:
         if isinstance(action, str):
@@ -67,8 +79,12 @@ params:
 
     def _bare(self, context: Context, proposal: Proposal) -> Action | None:
         tool = find_tool(self.params.bare_tool, context.tools or ())
-        match = self.params.bare.search(proposal.raw) if self.params.bare is not None else None
-        if tool is None or match is None:
+        if tool is None or self.params.bare is None:
             return None
-        arguments = fit(match.group().strip(), tool)
-        return None if arguments is None else {"name": function(tool)["name"], "arguments": arguments}
+        found = [match for match in self.params.bare.finditer(proposal.raw) if match.group().strip()]
+        if len({match.group().strip() for match in found}) > 1:
+            raise Ambiguous
+        if not found or (proposal.cut and found[-1].end() == len(proposal.raw)):
+            return None
+        arguments = fit(found[0].group().strip(), tool)
+        return None if arguments is None else {"name": name_of(tool), "arguments": arguments}

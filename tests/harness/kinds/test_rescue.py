@@ -29,7 +29,13 @@ ADMISSIBLE = ("take egg 1", "go to table 1", "open fridge 1", "look")
         ('{"thought": "hm", "action": "look",}', "look"),
         ("<action>look</action>", "look"),
         ("1. Take egg 1.\n2. cook it", "take egg 1"),
-        ("I will go to table 1 now.", "go to table 1"),
+        ("I will go to table 1 now.", None),
+        ("I must not take egg 1 yet.", None),
+        ("The command `look` is not what I need.", None),
+        ("My command is: look", "look"),
+        ("take egg 1 and then go to table 1", None),
+        ("Action:\nlook", "look"),
+        ("**Action:** look\n**Observation:** a room\n**Action:** take egg 1", "look"),
         ("take ham", "take ham"),
         ("Sure! I can help with that.", None),
         ("go to table 1 or take egg 1?", None),
@@ -58,7 +64,7 @@ def test_text_without_a_list(pipeline: Any, context: Any, reply: Any) -> None:
         ("Action: Execute SQL\n```sql\nSELECT 1\n```", "execute_sql", {"query": "SELECT 1"}),
         ("execute_sql\n```sql\nSELECT 1", "execute_sql", {"query": "SELECT 1"}),
         ("```sql\nSELECT 1\n```", "execute_sql", {"query": "SELECT 1"}),
-        ('I call execute_sql(query="SELECT MAX(a) FROM t") now', "execute_sql", {"query": "SELECT MAX(a) FROM t"}),
+        ('I call it:\nexecute_sql(query="SELECT MAX(a) FROM t")', "execute_sql", {"query": "SELECT MAX(a) FROM t"}),
         ('move("hall", fast=True)', "move", {"to": "hall", "fast": True}),
         ("Action: commit_final_answer\nMarch 19", "commit_final_answer", {"answers": ["March 19"]}),
         ("Action: commit_final_answer\n['a', 'b'", "commit_final_answer", {"answers": ["a", "b"]}),
@@ -72,7 +78,18 @@ def test_tools(pipeline: Any, context: Any, reply: Any, raw: str, name: str, arg
     assert chosen.fired == ("action/it",)
 
 
-@pytest.mark.parametrize("raw", ["", "I do not know.", "Action: fly\nhall", "fly(1)", "{", "SELECT 1"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "",
+        "I do not know.",
+        'I have not called execute_sql(query="x") yet.',
+        "Action: fly\nhall",
+        "fly(1)",
+        "{",
+        "SELECT 1",
+    ],
+)
 def test_no_tool_is_meant(pipeline: Any, context: Any, reply: Any, raw: str) -> None:
     assert pipeline("kind: rescue\n").choose(context(tools=TOOLS), [reply(raw)]).proposal.action is None
 

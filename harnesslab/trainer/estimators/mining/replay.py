@@ -27,6 +27,7 @@ class Reply:
 
     text: str
     tool_calls: tuple[dict[str, Any], ...] = ()
+    finish_reason: str = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,10 @@ def contexts(episode: Episode, protocol: Protocol, tools: tuple[dict[str, Any], 
 
 def replies(step: Step) -> list[Reply]:
     """The recorded replies of a step; the chosen text alone where none were kept."""
-    found = [Reply(str(r.get("text") or ""), tuple(r.get("tool_calls") or ())) for r in step.replies]
+    found = [
+        Reply(str(r.get("text") or ""), tuple(r.get("tool_calls") or ()), str(r.get("finish_reason") or "stop"))
+        for r in step.replies
+    ]
     return found or [Reply(step.raw)]
 
 
