@@ -11,6 +11,7 @@ from harnesslab.panels.base import Panel
 from harnesslab.panels.markup import page, table, text
 from harnesslab.panels.trajectory import episode_html, step_html
 from harnesslab.rollout.records import Episode
+from harnesslab.rollout.show import unscored
 from harnesslab.trainer.failures import Cluster, Failure, Failures
 
 PAGE = 20
@@ -101,7 +102,7 @@ class FailuresPanel(Panel):
         failures = self.failures
         head = f"{len(failures)} of {len(failures.run.scorable)} episodes failed"
         if failures.unscorable:
-            head += f"; {failures.unscorable} more could not be scored"
+            head += f"; {unscored(failures.run)}"
         rows = [
             (str(len(cluster)), text(cluster.label), text(cluster.cause), text(cluster.signature), _example(cluster))
             for cluster in failures.clusters

@@ -5,11 +5,16 @@ What the null agent solves is the floor, and what the oracle does not solve no h
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from harnesslab.errors import EnvironmentFault
-from harnesslab.rollout.env import Action, Environment, Policy, Task, private, public
+from harnesslab.rollout.env import Action, Environment, Policy, Task, TextEnv, private, public
+from harnesslab.rollout.guard import bounded, deadline_of
+from harnesslab.rollout.loop import run_sync
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +54,15 @@ def null_of(environment: Environment, task: Task) -> Policy:
 
 
 def play_policy(environment: Environment, task: Task, policy: Policy, budget: int) -> Played:
-    """Play one task with a policy, outside any harness. A policy that breaks counts as unsolved."""
-    env = environment.make()
+    """Play one task with a policy, outside any harness. A policy that breaks or hangs counts as unsolved."""
     steps = 0
+    env: TextEnv | None = None
     try:
-        observation, info = env.reset(seed=task.seed, options=task.options)
+        env = made = _ask(environment, "make", environment.make)
+        observation, info = _ask(made, "reset", lambda: made.reset(seed=task.seed, options=task.options), environment)
         while steps < budget:
-            observation, _, terminated, truncated, info = env.step(policy(observation, info))
+            action = _ask(made, "policy", partial(policy, observation, info), environment)
+            observation, _, terminated, truncated, info = _ask(made, "step", partial(made.step, action), environment)
             steps += 1
             if private(info).get("solved"):
                 return Played(task.id, True, steps)
@@ -64,14 +71,44 @@ def play_policy(environment: Environment, task: Task, policy: Policy, budget: in
         return Played(task.id, False, steps)
     except EnvironmentFault as fault:
         return Played(task.id, False, steps, str(fault))
-    except Exception as error:  # noqa: BLE001 - environments and their oracles are third-party code
+    except (TypeError, ValueError, AttributeError) as error:
         return Played(task.id, False, steps, f"{type(error).__name__}: {error}")
     finally:
-        env.close()
+        if env is not None and callable(getattr(env, "close", None)):
+            with contextlib.suppress(EnvironmentFault):
+                _ask(env, "close", env.close, environment)
 
 
-def bounds(environment: Environment, tasks: Sequence[Task], budget: int) -> tuple[int, int]:
-    """How many of the tasks the null agent and the oracle solve: (floor, ceiling)."""
-    floor = sum(play_policy(environment, task, null_of(environment, task), budget).solved for task in tasks)
-    ceiling = sum(play_policy(environment, task, environment.oracle(task), budget).solved for task in tasks)
-    return floor, ceiling
+def bounds(environment: Environment, tasks: Sequence[Task], budget: int) -> tuple[int | None, int | None]:
+    """How many of the tasks the null agent and the oracle solve: (floor, ceiling).
+
+    ``None`` where the environment has no such agent, or cannot make one.
+    """
+    oracle: Callable[[Task], Policy] | None = getattr(environment, "oracle", None)
+    return (
+        _solved(environment, tasks, budget, lambda task: null_of(environment, task)),
+        _solved(environment, tasks, budget, oracle),
+    )
+
+
+def _solved(
+    environment: Environment, tasks: Sequence[Task], budget: int, make: Callable[[Task], Policy] | None
+) -> int | None:
+    if not callable(make):
+        return None
+    solved = 0
+    for task in tasks:
+        try:
+            policy: Policy = _ask(environment, "oracle", partial(make, task))
+        except EnvironmentFault:
+            return None
+        solved += play_policy(environment, task, policy, budget).solved
+    return solved
+
+
+def _ask(what: Any, name: str, call: Callable[[], Any], environment: Environment | None = None) -> Any:
+    """A call of an environment or an instance, with its deadline. Raises EnvironmentFault."""
+    if getattr(what, "threaded", False):
+        return call()  # it has deadlines of its own
+    seconds = deadline_of(environment if environment is not None else what)
+    return run_sync(bounded(name, call, seconds))

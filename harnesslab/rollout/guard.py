@@ -87,7 +87,7 @@ class GuardedEnv:
     async def make(cls, environment: Environment, deadline: float | None = None) -> GuardedEnv:
         """A new instance, made on the thread on which it will live. Raises EnvironmentFault."""
         seconds = deadline_of(environment, deadline)
-        return cls(await _bounded("make", environment.make, seconds), seconds)
+        return cls(await bounded("make", environment.make, seconds), seconds)
 
     async def close(self) -> None:
         """Close the instance; one that breaks or hangs while closing has nothing left to lose."""
@@ -98,7 +98,7 @@ class GuardedEnv:
             if self._threaded or self._deadline is None:
                 close()
             else:
-                await _bounded("close", close, min(CLOSE_SECONDS, self._deadline))
+                await bounded("close", close, min(CLOSE_SECONDS, self._deadline))
 
     async def reset(self, *, seed: int, options: Mapping[str, Any]) -> Seen:
         """Start an episode. Raises EnvironmentFault."""
@@ -150,7 +150,7 @@ class GuardedEnv:
             with _named(what):
                 return call()
         try:
-            return await _bounded(what, call, self._deadline)
+            return await bounded(what, call, self._deadline)
         except EnvironmentFault as fault:
             self._stuck = fault.cause == "hang"
             raise
@@ -170,7 +170,7 @@ class GuardedEnv:
         return public
 
 
-async def _bounded(what: str, call: Callable[[], Any], seconds: float) -> Any:
+async def bounded(what: str, call: Callable[[], Any], seconds: float) -> Any:
     """The call on the thread of in-process environments. Raises EnvironmentFault."""
     with _named(what):
         try:

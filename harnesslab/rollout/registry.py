@@ -19,7 +19,8 @@ from harnesslab.rollout.process.folder import find_folder, folder_names, is_path
 from harnesslab.rollout.process.load import load_folder
 
 GROUP = "harnesslab.envs"
-_METHODS = ("tasks", "make", "oracle", "starter")
+_METHODS = ("tasks", "make", "starter")
+_TEXTS = ("name", "version")
 
 
 def environments() -> dict[str, EntryPoint]:
@@ -99,5 +100,8 @@ def _checked(environment: Any, name: str) -> Environment:
         raise EnvironmentUnavailable(
             f"'{name}' gave a {type(environment).__name__}, which is no Environment: it has no {', '.join(missing)}."
         )
+    for text in _TEXTS:
+        if not isinstance(getattr(type(environment), text, None) or getattr(environment, text, None), str | property):
+            raise EnvironmentUnavailable(f"'{name}' gave a {type(environment).__name__} whose {text} is not text.")
     result: Environment = environment
     return result

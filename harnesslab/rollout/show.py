@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +36,18 @@ def ended(episode: Episode) -> str:
     return f"{episode.owner}, {episode.cause}: {episode.reason}" if episode.cause else episode.reason
 
 
+def unscored(run: Run) -> str:
+    """How many episodes could not be scored, and who owns that."""
+    gone = [episode for episode in run.episodes if episode.status != "finished"]
+    owners = Counter(f"{e.owner}, {e.cause}" if e.cause else e.owner for e in gone)
+    parts = "; ".join(f"{owner}: {count}" for owner, count in owners.most_common())
+    return f"{len(gone)} more could not be scored ({parts})"
+
+
 def run_head(run: Run) -> str:
     """One line: what was played, with what, and how many tasks were solved."""
     played = len(run.scorable)
-    broken = f", {len(run) - played} more could not be scored" if len(run) > played else ""
+    broken = f", {unscored(run)}" if len(run) > played else ""
     backbone = f" with {run.backbone}" if run.backbone else ""
     return f"{run.split} run {run.id}{backbone}, harness {run.commit[:10]}: {run.solved} of {played} solved{broken}"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from harnesslab.extras import comes_with
 from harnesslab.rollout.records import Episode, Run
+from harnesslab.rollout.show import unscored
 from harnesslab.rollout.taxonomy import LABELS, Diagnosis, Label, clip, diagnose
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Failures:
     def __repr__(self) -> str:
         head = f"{len(self.items)} of {len(self.run.scorable)} episodes failed"
         if self.unscorable:
-            head += f", {self.unscorable} more could not be scored"
+            head += f", {unscored(self.run)}"
         lines = [f"  {len(c):4d}  {c.label:24s} {clip(c.title)}  e.g. {_example(c)}" for c in self.clusters]
         return "\n".join([head, *lines])
 

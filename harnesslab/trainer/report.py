@@ -43,9 +43,10 @@ def forced_share(episodes: Iterable[Episode]) -> float:
     return forced / total if total else 0.0
 
 
-def bound_rows(floor: int, ceiling: int, tasks: int) -> list[dict[str, Any]]:
-    """The null agent and the oracle as rows beside the others."""
+def bound_rows(floor: int | None, ceiling: int | None, tasks: int) -> list[dict[str, Any]]:
+    """The null agent and the oracle as rows beside the others; without those that there are not."""
     return [
         {"harness": "none", "backbone": name, "solved": count, "of": tasks, "rate": round(100 * count / tasks, 1)}
         for name, count in (("null agent", floor), ("oracle", ceiling))
+        if count is not None
     ]

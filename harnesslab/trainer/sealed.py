@@ -9,7 +9,9 @@ from harnesslab.analysis.table import Table
 from harnesslab.llm.control import RandomControl
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.bounds import bounds
+from harnesslab.rollout.env import step_budget
 from harnesslab.rollout.show import counted
+from harnesslab.trainer.parts import check_parts
 from harnesslab.trainer.report import bound_rows, result_row
 
 if TYPE_CHECKING:
@@ -27,16 +29,21 @@ def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) ->
 
     lab = trainer.lab
     start, trained = lab.repo.root(), lab.repo.baseline()
+    panel = trainer.panel("sealed")
+    # All that can fail without the model comes before the first opening is recorded.
+    chosen = list(controls) if controls is not None else [RandomControl(0)]
+    for control in chosen:
+        check_parts(llm=control)
+    for commit in (start, trained):
+        lab.harness(commit)
+    floor, ceiling = bounds(lab.environment, panel.tasks, trainer.settings.budget or step_budget(lab.environment))
     rows = []
     if start != trained:
         rows.append(result_row(lab, trainer.measure("sealed", commit=start), harness="start"))
     name = "trained" if start != trained else "start"
     rows.append(result_row(lab, trainer.measure("sealed", commit=trained), harness=name))
-    for control in controls if controls is not None else (RandomControl(0),):
+    for control in chosen:
         rows.append(result_row(lab, trainer.measure("sealed", commit=trained, llm=control), harness=name))
-    panel = trainer.panel("sealed")
-    budget = trainer.settings.budget or lab.environment.max_steps
-    floor, ceiling = bounds(lab.environment, panel.tasks, budget)
     title = f"sealed split of {lab.environment.name}, {counted(len(panel.tasks), 'task')}, {counted(len(lab.openings()), 'run')} on record"
     table = Table([*rows, *bound_rows(floor, ceiling, len(panel.tasks))], title=title, columns=COLUMNS)
     if any(row["forced"] >= 100 for row in rows):

@@ -8,7 +8,7 @@ from typing import Any
 from harnesslab.analysis.table import Table
 from harnesslab.lab import Lab
 from harnesslab.llm.types import Backbone
-from harnesslab.rollout.env import Environment, Split
+from harnesslab.rollout.env import Environment, Split, step_budget
 from harnesslab.rollout.loop import run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.registry import load_environment
@@ -41,7 +41,7 @@ def transfer(
 
 
 def _compare(lab: Lab, environment: Environment, model: Backbone, panel: Any, progress: bool) -> dict[str, Any]:
-    measurer = Measurer(lab, model, budget=environment.max_steps, environment=environment)
+    measurer = Measurer(lab, model, budget=step_budget(environment), environment=environment)
     found = {}
     for name, commit in (("start", lab.repo.root()), ("trained", lab.repo.baseline())):
         bar = Bar(f"{environment.name}, {model.identity.get('model')}: {name}", len(panel), show=progress)

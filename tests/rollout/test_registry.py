@@ -79,7 +79,7 @@ def test_an_object_is_returned_as_it_is() -> None:
         ("KITCHEN", "Did you mean 'kitchen'"),
         ("zzzzzzzz", r"There is no environment 'zzzzzzzz'\. Installed are"),
         ("broken", "'broken' of the package .*cannot be loaded: ModuleNotFoundError: .*no_such_module_of_ours"),
-        ("empty", "no Environment: it has no tasks, make, oracle, starter"),
+        ("empty", "no Environment: it has no tasks, make, starter"),
         ("no_such_module_of_ours:x", "cannot be imported: ModuleNotFoundError.*package.module:callable"),
         (f"{__name__}:nothing", "cannot be imported: AttributeError"),
         (f"{__name__}:not_callable", "is not a callable"),

@@ -333,3 +333,60 @@ def test_two_notebooks_share_one_budget(open_lab: Callable[..., Any]) -> None:
             made.measure(split, fresh=True)  # type: ignore[arg-type]
             made.measure("gate", fresh=True)
     assert len(calls) == 30
+
+
+class Bare:
+    """An environment with nothing optional."""
+
+    name, version = "bare", "1"
+
+    def __init__(self) -> None:
+        self._world = CorridorWorld()
+        self.tasks, self.starter = self._world.tasks, self._world.starter
+
+    def make(self) -> Any:
+        env = self._world.make()
+
+        class Two:
+            reset, step = env.reset, env.step
+
+        return Two()
+
+
+def test_an_environment_without_optional_members_is_trained_and_opened(open_lab: Callable[..., Any]) -> None:
+    lab = open_lab(env=Bare())
+    made = trainer(lab, RIGHT)
+    assert len(train(made, made.epochs(1))) == 1 and made.certify() == []
+    table = made.open_sealed()
+    assert [row["backbone"] for row in table if row["harness"] == "none"] == ["null agent"]
+    assert len(lab.openings()) == 3 and made.preview() is not None
+
+
+@pytest.mark.parametrize("kind", ["raises", "hangs", "plays badly"])
+def test_an_oracle_that_fails_costs_its_row_and_no_opening(open_lab: Callable[..., Any], kind: str) -> None:
+    never = threading.Event()
+
+    class Poor(CorridorWorld):
+        deadline = 0.1
+
+        def oracle(self, task: Any) -> Any:
+            if kind == "raises":
+                raise RuntimeError("no way known")
+            if kind == "hangs":
+                never.wait()
+            return lambda observation, info: 1 / 0
+
+    lab = open_lab(env=Poor())
+    try:
+        table = trainer(lab).open_sealed()
+    finally:
+        never.set()
+    rows = {row["backbone"]: row["solved"] for row in table if row["harness"] == "none"}
+    assert rows == ({"null agent": 0, "oracle": 0} if kind == "plays badly" else {"null agent": 0})
+
+
+def test_nothing_is_opened_before_what_can_fail_is_checked(open_lab: Callable[..., Any]) -> None:
+    lab = open_lab()
+    with pytest.raises(ConfigError, match="llm must be"):
+        trainer(lab).open_sealed([object()])  # type: ignore[list-item]
+    assert len(lab.openings()) == 0
