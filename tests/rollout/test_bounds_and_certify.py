@@ -7,9 +7,10 @@ import itertools
 
 import harnesslab as hl
 from harnesslab.harness import Pipeline, load_folder
-from harnesslab.rollout.bounds import bounds, null_policy
+from harnesslab.rollout.bounds import bounds
 from harnesslab.rollout.certify import certify
 from harnesslab.rollout.episode import play
+from harnesslab.rollout.null import null_policy
 from tests.conftest import always
 from tests.worlds import STARTER, CorridorWorld
 

@@ -21,7 +21,7 @@ from harnesslab.errors import (
     UnmeasurableRun,
 )
 from harnesslab.llm import Completion
-from harnesslab.rollout.bounds import null_policy
+from harnesslab.rollout.null import null_policy
 from harnesslab.rollout.progress import Bar
 from harnesslab.trainer.verdict import Verdict
 from tests.conftest import always

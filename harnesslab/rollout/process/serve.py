@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
-from harnesslab.rollout.bounds import null_of
 from harnesslab.rollout.env import Environment, Policy, TextEnv
+from harnesslab.rollout.null import null_of
 from harnesslab.rollout.options import check_options
 from harnesslab.rollout.process.bootstrap import add_package
 from harnesslab.rollout.process.frames import HEAD, FrameError, decode, encode, length

@@ -179,7 +179,7 @@ def test_a_bare_python_imports_only_what_it_needs_of_ours(faulty: Make) -> None:
         "harnesslab._version",
         "harnesslab.errors",
         "harnesslab.rollout",
-        "harnesslab.rollout.bounds",
+        "harnesslab.rollout.null",
         "harnesslab.rollout.env",
         "harnesslab.rollout.options",
         "harnesslab.rollout.process",
