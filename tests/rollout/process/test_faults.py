@@ -42,7 +42,7 @@ REASONS = {
     "no info": "must return info with the parts",
     "big number": "a reward or progress that is no number",
     "admissible": "['admissible'] is a int, no list",
-    "tools": "['tools'] is no list of function schemas",
+    "tools": "['tools'] cannot be used: tool 1 is not a function schema",
 }
 
 
