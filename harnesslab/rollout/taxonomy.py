@@ -16,12 +16,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from rapidfuzz import fuzz, process
 
+from harnesslab.harness.protocol import AMBIGUOUS as _SEVERAL
+from harnesslab.harness.toolschema import function
 from harnesslab.rollout.env import Action
 from harnesslab.rollout.records import Episode, Step
 
@@ -77,7 +79,7 @@ def diagnose(episode: Episode) -> Diagnosis:
             return _diagnosis(ACTION, "an intervention failed", [steps[-1]], reason)
         return _diagnosis(ACTION, "the request was refused", [steps[-1]], clip(episode.reason))
     needed = max(1, math.ceil(SHARE * len(steps)))
-    for check in (_unread, _near_miss, _refused, _withheld, _loop, _stale, _rash_finish, _out_of_budget):
+    for check in (_unread, _parallel, _near_miss, _refused, _withheld, _loop, _stale, _rash_finish, _out_of_budget):
         found = check(episode)
         if found is not None and (len(found.steps) >= needed or found.cause in _WHOLE):
             return found
@@ -140,8 +142,57 @@ def _unread(episode: Episode) -> Diagnosis | None:
     bad = [step for step in episode.steps if step.action is None and not step.executed]
     if not bad:
         return None
-    reason = f"no action could be read from {clip(bad[0].raw) or 'an empty reply'}"
-    return _diagnosis(ACTION, "no action in the reply", bad, reason)
+    causes = [unread_cause(step) for step in bad]
+    cause = max(dict.fromkeys(causes), key=causes.count)
+    first = bad[causes.index(cause)]
+    said = clip(first.raw) or "an empty reply"
+    reason = {
+        TRUNCATED: f"the token limit cut the reply off before it gave an action ({said}); raise max_tokens{_limit(first)}",
+        AMBIGUOUS: f"several different actions in one reply, so none was executed: {said}",
+    }.get(cause, f"no action could be read from {said}")
+    return _diagnosis(ACTION, cause, bad, reason)
+
+
+UNREAD = "no action in the reply"
+TRUNCATED = "truncated"
+AMBIGUOUS = "several actions in one reply"
+PARALLEL = "parallel calls, only the first was executed"
+
+
+def unread_cause(step: Step) -> str:
+    """Why no action could be read in a step: UNREAD, TRUNCATED or AMBIGUOUS."""
+    if step.problem.startswith(_SEVERAL):
+        return AMBIGUOUS
+    return TRUNCATED if chosen_reply(step).get("finish_reason") == "length" else UNREAD
+
+
+def chosen_reply(step: Step) -> Mapping[str, Any]:
+    """The reply that counted, as it is recorded; empty where none was kept."""
+    named = (reply for reply in step.replies if reply.get("text") == step.raw)
+    return next(named, step.replies[0] if step.replies else {})
+
+
+def calls_left_out(step: Step) -> list[Mapping[str, Any]]:
+    """The native calls of the reply that were not executed, because one action is one step; equal ones do not count."""
+    calls = list(chosen_reply(step).get("tool_calls") or ())
+    first = [function(call) for call in calls[:1]]
+    return [call for call in calls[1:] if [function(call).get(k) for k in _CALL] != [first[0].get(k) for k in _CALL]]
+
+
+_CALL = ("name", "arguments")
+
+
+def _limit(step: Step) -> str:
+    limit = step.request.get("max_completion_tokens") or step.request.get("max_tokens")
+    return f" (it was {limit})" if limit else ""
+
+
+def _parallel(episode: Episode) -> Diagnosis | None:
+    bad = [step for step in episode.steps if calls_left_out(step)]
+    if not bad:
+        return None
+    names = ", ".join(str(function(call).get("name"))[:40] for call in calls_left_out(bad[0])[:4])
+    return _diagnosis(ACTION, PARALLEL, bad, f"the reply called several tools at once; not executed: {clip(names)}")
 
 
 def _near_miss(episode: Episode) -> Diagnosis | None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnesslab.harness.protocol import parse
 from harnesslab.rollout.records import Episode, Step
 from harnesslab.rollout.taxonomy import LABELS, action_text, bare_result, diagnose, is_error, nearest, signature
 
@@ -43,6 +44,28 @@ def test_no_action_in_the_reply() -> None:
     found = diagnose(make_episode(("look", "a room"), (None, "say Action: ..."), (None, "say Action: ...")))
     assert (found.label, found.cause) == ("action realization", "no action in the reply")
     assert (found.step, found.steps) == (1, (1, 2))
+
+
+def test_a_cut_reply_is_truncated_and_the_remedy_is_named() -> None:
+    spent = {"raw": "", "replies": [{"text": "", "finish_reason": "length"}], "request": {"max_tokens": 64}}
+    found = diagnose(make_episode((None, "say Action: ...", spent)))
+    assert (found.label, found.cause) == ("action realization", "truncated")
+    assert "raise max_tokens (it was 64)" in found.reason
+
+
+def test_a_reply_of_several_actions_is_ambiguous() -> None:
+    problem = parse("Action: a\nAction: b", (), "text").problem
+    found = diagnose(make_episode((None, "one only", {"raw": "Action: a\nAction: b", "problem": problem})))
+    assert found.cause == "several actions in one reply"
+
+
+def test_parallel_calls_that_were_left_out_are_named() -> None:
+    calls = [{"name": "look", "arguments": {}}, {"function": {"name": "take", "arguments": "{}"}}]
+    step = {"raw": "", "replies": [{"text": "", "tool_calls": calls}]}
+    found = diagnose(make_episode(({"name": "look", "arguments": {}}, "a room", step)))
+    assert found.cause == "parallel calls, only the first was executed" and "take" in found.reason
+    same = {"raw": "", "replies": [{"text": "", "tool_calls": calls[:1] * 2}]}
+    assert diagnose(make_episode(({"name": "look", "arguments": {}}, "a room", same))).cause != found.cause
 
 
 def test_almost_an_admissible_action() -> None:

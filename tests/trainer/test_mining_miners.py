@@ -101,7 +101,32 @@ def test_rescue_learns_how_a_bare_argument_begins() -> None:
     bare = {"raw": "FIND y\n```\nThat should do."}
     idea = one("rescue", *good, episode("c", (None, "No action.", bare), tools=("end", "run")))
     assert idea.variants[0].params["bare_tool"] == "run"
-    assert "find" in idea.variants[0].params["bare"]
+    assert "FIND" in idea.variants[0].params["bare"] and "FIND is given to run" in idea.variants[0].about
+
+
+def test_rescue_never_guesses_a_call_that_ends_the_episode() -> None:
+    """The words of answers are words of prose: "I have not done the refund yet" must not close the ticket."""
+    good = [
+        episode(task, (call("look"), "x"), (call("answer", text=said), "done"), tools=("answer", "look"))
+        for task, said in (("a", "done with it"), ("b", "done at last"))
+    ]
+    prose = {"raw": "I have not done the refund yet."}
+    lost = episode("c", (None, "No action.", prose), tools=("answer", "look"))
+    assert all(
+        "bare" not in variant.params for idea in offered("rescue", view_of(*good, lost)) for variant in idea.variants
+    )
+
+
+def test_a_reply_that_was_spent_on_thinking_needs_no_reminder() -> None:
+    spent = {"raw": "", "replies": [{"text": "", "finish_reason": "length"}]}
+    assert offered("reminder", view_of(episode("a", (None, "Say Action: ...", spent)))) == []
+    assert one("reminder", episode("a", (None, "Say Action: ...", spent | {"raw": "", "replies": []})))
+
+
+def test_one_action_where_native_calls_were_left_out() -> None:
+    calls = [{"name": "run", "arguments": {"text": "a"}}, {"name": "run", "arguments": {"text": "b"}}]
+    step = {"raw": "", "replies": [{"text": "", "tool_calls": calls}]}
+    assert one("one_action", episode("a", (call("run", text="a"), "rows", step))).stem == "one_action"
 
 
 def test_reminder_after_unread_replies() -> None:

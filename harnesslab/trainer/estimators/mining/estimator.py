@@ -79,10 +79,19 @@ class _Attempt:
     def realize(self, idea: Idea) -> _Scored | None:
         """The proposal for the first rung that is new, has evidence and leaks nothing."""
         path = f"{idea.name}.yaml"
-        texts = [intervention_file(idea.kind, v.params, about=idea.about, when=v.when) for v in idea.variants]
+        texts = [
+            intervention_file(idea.kind, v.params, about=v.about or idea.about, when=v.when) for v in idea.variants
+        ]
         start = self._start(idea, path, texts)
         for rung in range(start, len(texts)):
-            proposal = Proposal({path: texts[rung]}, idea.layer, idea.kind, idea.name, idea.about, estimator="mining")
+            proposal = Proposal(
+                {path: texts[rung]},
+                idea.layer,
+                idea.kind,
+                idea.name,
+                idea.variants[rung].about or idea.about,
+                estimator="mining",
+            )
             if proposal.content in self._done:
                 continue
             clues, harm = self._evidence(idea, path, texts[rung])

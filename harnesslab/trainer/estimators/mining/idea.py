@@ -29,6 +29,8 @@ class Variant:
 
     params: Mapping[str, Any] = field(default_factory=dict)
     when: Mapping[str, Any] | None = None
+    about: str = ""
+    """What this rung does, where that is not what the idea says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harnesslab.harness.protocol import blocks
-from harnesslab.rollout.taxonomy import ACTION, REASONING, TRAJECTORY, clip
+from harnesslab.rollout.taxonomy import ACTION, REASONING, TRAJECTORY, calls_left_out, clip
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
@@ -13,20 +13,19 @@ TEXT = "Give exactly one action, then stop and wait for its result."
 
 
 def mine(view: View) -> Iterator[Idea]:
-    """Fires where replies of failed episodes, in the text protocol, hold more than one action line."""
-    if view.harness.protocol != "text":
-        return
+    """Fires where replies of failed episodes, hold more than one action line or native call."""
+    text = view.harness.protocol == "text"
     clues = tuple(
-        Clue(episode, step.index, f"{len(found)} actions in one reply: {clip(step.raw, 80)}")
+        Clue(episode, step.index, f"{count} actions in one reply: {clip(step.raw, 80) or 'parallel calls'}")
         for episode, step in view.failed_steps()
-        if len(found := blocks(step.raw)) > 1
+        if (count := max(len(blocks(step.raw)) if text else 0, 1 + len(calls_left_out(step)))) > 1
     )
     if clues:
         yield Idea(
             kind="prompt",
             layer="contract",
             stem="one_action",
-            about="A reply is to hold one action.",
+            about="Reply with exactly one action.",
             variants=(Variant({"text": TEXT, "on": "observation"}), Variant({"text": TEXT})),
             labels=(ACTION, TRAJECTORY, REASONING),
             strength=0.25,

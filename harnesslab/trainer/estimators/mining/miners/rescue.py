@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harnesslab.rollout.taxonomy import ACTION
+from harnesslab.rollout.taxonomy import ACTION, clip
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
+
+ABOUT = "Read an action that missed the form."
 
 
 def mine(view: View) -> Iterator[Idea]:
@@ -16,21 +18,34 @@ def mine(view: View) -> Iterator[Idea]:
 
     Where a tool takes one text, the words with which the texts given to it begin mark a bare argument.
     """
-    variants = [Variant(params) for params in _bare(view)]
+    variants = [
+        Variant(
+            params,
+            about=f"{ABOUT} Where there is none, a paragraph that begins with {clip(' or '.join(heads), 60)} "
+            f"is given to {clip(tool, 40)}.",
+        )
+        for tool, heads, params in _bare(view)
+    ]
     yield Idea(
         kind="rescue",
         layer="action",
         stem="rescue",
-        about="An action is found in a reply that missed the form.",
+        about=ABOUT,
         variants=(*variants, Variant()),
         labels=(ACTION,),
         strength=0.5,
     )
 
 
-def _bare(view: View) -> Iterator[dict[str, Any]]:
+def _bare(view: View) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
+    """Tool, first words, parameters; never for a tool that ends episodes: a wrong guess there cannot be undone.
+
+    The words have to be written as code is, in capitals or at the start of a line, and be followed by more.
+    """
     for tool in view.tools or ():
         function = tool["function"]
+        if function["name"] in view.finishers:
+            continue
         properties = function["parameters"]["properties"]
         if [spec["type"] for spec in properties.values()] != ["string"]:
             continue
@@ -43,9 +58,9 @@ def _bare(view: View) -> Iterator[dict[str, Any]]:
                     continue
                 found = re.match(r"\s*([A-Za-z]+)\b", str(step.action.get("arguments", {}).get(argument, "")))
                 if found:
-                    heads.setdefault(found[1].casefold(), set()).add(episode.task_id)
+                    heads.setdefault(found[1], set()).add(episode.task_id)
         words = sorted(head for head, tasks in heads.items() if len(tasks) > 1)
         if words:
             # Up to a closing fence or an empty line: what follows is talk.
-            pattern = rf"(?is)\b(?:{'|'.join(words)})\b(?:(?!```|\n\s*\n).)+"
-            yield {"bare": pattern, "bare_tool": function["name"]}
+            pattern = rf"(?ms)^[ \t]*(?:{'|'.join(words)})\b[ \t]+\S(?:(?!```|\n\s*\n).)*"
+            yield function["name"], words, {"bare": pattern, "bare_tool": function["name"]}
