@@ -10,11 +10,19 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
+from harnesslab.redaction import scrub
+
 _OWN = str(Path(__file__).parent)
 
 
 class HarnesslabError(Exception):
-    """Base class; catch this to catch everything that harnesslab raises on purpose."""
+    """Base class; catch this to catch everything that harnesslab raises on purpose. Its text holds no known secret."""
+
+    def __str__(self) -> str:
+        return scrub(super().__str__())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the lines of the reader's own code, then the sentence.

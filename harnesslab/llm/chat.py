@@ -6,12 +6,20 @@ import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from harnesslab.llm.body import Constrain, Sampling, build_body
 from harnesslab.llm.quirks import PLAIN, Quirk
 from harnesslab.llm.record import Recording
 from harnesslab.llm.types import Completion, Request
+from harnesslab.redaction import scrub_json
+
+
+def _scrubbed(completion: Completion) -> Completion:
+    """The completion without any secret that a server echoed or the body had to carry."""
+    fields = ("text", "tool_calls", "finish_reason", "model", "provider", "body")
+    return replace(completion, **{name: scrub_json(getattr(completion, name)) for name in fields})
 
 
 class ChatBackbone(ABC):
@@ -83,10 +91,11 @@ class ChatBackbone(ABC):
         body = self.body(request, repeat)
         if self._recording is None:
             return await self._live(body)
-        return await self._recording.through(body, repeat, lambda: self._live(body), self)
+        found = await self._recording.through(body, repeat, lambda: self._live(body), self)
+        return _scrubbed(found)
 
     async def _live(self, body: Mapping[str, Any]) -> Completion:
-        completion = await self._ask(body)
+        completion = _scrubbed(await self._ask(body))
         self._served[completion.model, completion.provider] += 1
         if len(self._served) == 2 and self._served[completion.model, completion.provider] == 1:
             names = " and ".join(sorted(" by ".join(filter(None, pair)) or "unnamed" for pair in self._served))

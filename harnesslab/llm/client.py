@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from harnesslab.errors import BackboneError, ConfigError
 from harnesslab.llm.body import Constrain, Sampling
 from harnesslab.llm.chat import ChatBackbone
 from harnesslab.llm.control import Null, RandomControl, Script, Scripted
-from harnesslab.llm.failures import public_url, redact
+from harnesslab.llm.failures import NO_KEY, public_url
 from harnesslab.llm.probe import Server, probe
 from harnesslab.llm.quirks import quirk_of
 from harnesslab.llm.record import Recording
 from harnesslab.llm.replies import to_completion
 from harnesslab.llm.transport import Connection, Transport
-from harnesslab.llm.types import Completion
+from harnesslab.llm.types import Completion, Request
+from harnesslab.redaction import remember, remember_environment, remember_settings, remember_url, scrub_json
 
 if TYPE_CHECKING:
     from harnesslab.llm.local import LocalLLM
@@ -34,7 +34,8 @@ class LLM(ChatBackbone):
     ``model``: the name that the endpoint knows. ``base_url``: ends in ``/v1`` as a rule; without it OPENAI_BASE_URL,
     else OpenAI. ``api_key``: without it OPENAI_API_KEY, which is sent only to the address that goes with it, never to a
     ``base_url`` given here. ``temperature`` and ``max_tokens``: None is not sent. ``extra``: further fields
-    of the body. ``connection``: timeouts, patience, concurrency. ``cache``: a :class:`Recording` or the path
+    of the body. ``seed``: sent with each request; by default each draw has its own, which is left out at temperature 0,
+    where it would tell equal requests apart; None is never sent. ``connection``: timeouts, patience, concurrency. ``cache``: a :class:`Recording` or the path
     of one; None means none.
 
     Nothing is sent before the first request. The key is in no repr, error, body or recording.
@@ -51,7 +52,11 @@ class LLM(ChatBackbone):
         extra: Mapping[str, Any] | None = None,
         connection: Connection | None = None,
         cache: str | Path | Recording | None = None,
+        seed: int | Literal["draw"] | None = "draw",
     ):
+        remember_environment()
+        remember(api_key)
+        remember_settings(dict(extra or {}))
         if not model:
             raise ConfigError("LLM: model is empty; give the name that the endpoint knows")
         url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
@@ -59,7 +64,9 @@ class LLM(ChatBackbone):
             raise ConfigError(
                 f"LLM: base_url '{public_url(url)}' is no http address; it looks like http://host:8000/v1"
             )
-        super().__init__(model, Sampling(temperature, max_tokens, None, dict(extra or {})), as_recording(cache))
+        remember_url(url)
+        further = dict(extra or {}) if seed == "draw" else {"seed": seed, **(extra or {})}
+        super().__init__(model, Sampling(temperature, max_tokens, None, further), as_recording(cache))
         self._quirk = quirk_of(model)
         self._own_address = bool(base_url)
         self._connection = connection or Connection()
@@ -67,6 +74,7 @@ class LLM(ChatBackbone):
 
     def _connect(self, url: str, api_key: str | None) -> None:
         self._key = api_key or (None if self._own_address else os.environ.get("OPENAI_API_KEY"))
+        remember(self._key)
         self._transport = Transport(url, self._key, self._connection)
         self._server: Server | None = None
         self._probing = threading.Lock()
@@ -85,12 +93,20 @@ class LLM(ChatBackbone):
     @property
     def spec(self) -> dict[str, Any]:
         """Model, address and sampling as asked for."""
-        return {
+        found = {
             "kind": "endpoint",
             "model": self.model,
             "base_url": public_url(self._transport.base_url),
             "sampling": self._sampling.as_dict(),
         }
+        cleaned: dict[str, Any] = scrub_json(found)
+        return cleaned
+
+    def body(self, request: Request, repeat: int = 0) -> dict[str, Any]:
+        body = super().body(request, repeat)
+        if body.get("temperature") == 0 and "seed" not in self._sampling.extra:
+            body.pop("seed", None)
+        return body
 
     @property
     def concurrency(self) -> int:
@@ -118,15 +134,13 @@ class LLM(ChatBackbone):
 
     async def _ask(self, body: Mapping[str, Any]) -> Completion:
         if self._key is None and urlsplit(self._transport.base_url).hostname == "api.openai.com":
-            raise BackboneError("OpenAI needs a key: set OPENAI_API_KEY, or give api_key=... or another base_url=...")
+            raise BackboneError(
+                f"OpenAI needs a key, and {NO_KEY}; set OPENAI_API_KEY, or give another base_url=...", cause="key"
+            )
         listed = self._server.models if self._server else ()
         hint = f" It has: {', '.join(sorted(listed)[:12])}." if listed else ""
         raw, seconds = await self._transport.post(body, hint)
-        completion = to_completion(raw, body, seconds=seconds, where=self._transport.where)
-        return replace(completion, text=redact(completion.text, self._key)) if self._leaks(completion) else completion
-
-    def _leaks(self, completion: Completion) -> bool:
-        return bool(self._key) and str(self._key) in completion.text
+        return to_completion(raw, body, seconds=seconds, where=self._transport.where)
 
     def close(self) -> None:
         """Close the connections. Safe to call twice; a later request opens new ones."""

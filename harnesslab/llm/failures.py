@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from harnesslab.redaction import redact
+
 _BOUND = 300
-_KEYS = re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]{8,}|\b(?:sk|pk|gsk|hf|xai|key)[-_][\w-]{8,}|\bAIza[\w-]{20,}")
+_REFUSAL = re.compile(
+    r"(?i)unsupported|unrecogni[sz]ed|unknown|unexpected|not (?:be )?(?:support|permit|allow|accept|implement|valid|recogni)|"
+    r"does ?n.t (?:support|accept)|does not|extra|invalid|forbidden|deprecated|cannot|can't|no such|no longer"
+)
+_SETUP = re.compile(r"(?i)(?:unsupported|unrecognized|unknown|not support|extra inputs).{0,80}?['\"`](\w+)['\"`]")
 _OVERFLOW = re.compile(
     r"(?i)exceed_context_size|context_length_exceeded|context (?:length|size|window)|too many tokens"
 )
 _FILTERED = re.compile(r"(?i)moderat|content.?(?:filter|policy)|safety|flagged")
-_REFUSED = re.compile(r"(?i)(?:unsupported|unrecognized|unknown|not support|extra inputs).{0,80}?['\"`](\w+)['\"`]")
-
-
-def redact(text: str, *secrets: str | None) -> str:
-    """``text`` without the given secrets and without anything that looks like an API key."""
-    for secret in secrets:
-        if secret and len(secret) >= 4:
-            text = text.replace(secret, "***")
-    return _KEYS.sub(lambda found: f"{found[1] or ''}***", text)
 
 
 def public_url(url: str) -> str:
     """A URL without user, password, query and fragment: what may be stored and shown."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+    return redact(urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", "")))
 
 
-def clip(text: Any, *secrets: str | None) -> str:
-    """One short line of a server's own words."""
-    line = redact(" ".join(str(text).split()), *secrets)
+def clip(text: Any) -> str:
+    """One short line of a server's own words, redacted."""
+    line = redact(" ".join(redact(str(text)).split()))
     return line if len(line) <= _BOUND else line[:_BOUND] + "…"
 
 
@@ -65,25 +62,59 @@ def status_cause(status: int, told: str, code: str | None = None) -> str:
         return "refused" if _FILTERED.search(told) else "key"
     if status in (404, 405, 410):
         return "model"
-    if status in (400, 422) and _REFUSED.search(told):
+    if status in (400, 422) and _SETUP.search(told):
         return "setup"
     return "server" if status >= 500 else "refused"
 
 
-def explain_status(status: int, told: str, *, model: str, where: str, detail: str = "") -> str:
-    """An HTTP error as a sentence. ``told`` is the server's message, redacted; ``detail`` what else is known."""
+NO_KEY = (
+    "no key was sent: pass api_key=..., or in a YAML file api_key_env: NAME_OF_THE_VARIABLE. OPENAI_API_KEY is sent only "
+    "where base_url is not given"
+)
+
+
+def refused_field(told: str, error: Any, sent: Collection[str]) -> str:
+    """The field of the request that a 400 or 422 refuses; empty where it names none of those that were ``sent``.
+
+    ``error`` is the body of the reply: OpenAI's ``param`` and FastAPI's ``loc`` name the field, else ``told`` does.
+    """
+    fields = [name for name in sent if name not in ("model", "messages")]
+    inner = error.get("error", error) if isinstance(error, Mapping) else error
+    param = inner.get("param") if isinstance(inner, Mapping) else None
+    if isinstance(param, str) and param.split(".")[0].split("[")[0] in fields:
+        return param.split(".")[0].split("[")[0]
+    details = next((e["detail"] for e in (error, inner) if isinstance(e, Mapping) and "detail" in e), None)
+    for detail in details if isinstance(details, list) else []:
+        places = detail.get("loc") if isinstance(detail, Mapping) else None
+        for place in places if isinstance(places, list) else []:
+            if place in fields:
+                return str(place)
+    if not _REFUSAL.search(told):
+        return ""
+    named = [(match.start(), name) for name in fields if (match := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told))]
+    return min(named)[1] if named else ""
+
+
+def explain_status(
+    status: int, told: str, *, model: str, where: str, detail: str = "", refused: str = "", keyless: bool = False
+) -> str:
+    """An HTTP error as a sentence. ``told`` is the server's message, redacted; ``detail`` what else is known.
+
+    ``refused`` is the field that was refused. ``keyless``: the request went out without a key.
+    """
     said = f" The endpoint says: {told}" if told else ""
     if status in (401, 403):
+        if keyless:
+            return f"{where} wants a key (HTTP {status}), and {NO_KEY}.{said}"
         return f"{where} refuses the key (HTTP {status}); check api_key or OPENAI_API_KEY.{said}"
     if _OVERFLOW.search(told):
         return f"the request does not fit the context of '{model}' at {where}: show less history.{said}"
     if status == 404:
         return f"{where} knows no model '{model}' (HTTP 404), or base_url lacks its '/v1'.{detail}{said}"
-    refused = _REFUSED.search(told)
     if status in (400, 422) and refused:
         return (
-            f"'{model}' at {where} refuses the field '{refused[1]}' (HTTP {status}); leave it out "
-            f"({refused[1]}=None), or give another in extra={{...}}.{said}"
+            f"'{model}' at {where} refuses the field '{refused}' (HTTP {status}); leave it out "
+            f"({refused}=None), or give another in extra={{...}}.{said}"
         )
     if status == 429:
         return f"{where} still limits the rate or the quota is used up (HTTP 429); wait, or lower concurrency.{said}"

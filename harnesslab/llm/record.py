@@ -27,6 +27,7 @@ from filelock import FileLock
 from harnesslab.errors import BackboneError, ConfigError, ReplayMiss
 from harnesslab.llm.body import digest
 from harnesslab.llm.types import Completion
+from harnesslab.redaction import scrub
 
 Mode = Literal["record", "replay", "auto"]
 
@@ -293,7 +294,7 @@ def _last_user(body: Mapping[str, Any]) -> str:
 
 def _line(record: Mapping[str, Any]) -> str:
     # ASCII escapes keep lone surrogates, which a model may well emit, from breaking the UTF-8 file.
-    return json.dumps(record, separators=(",", ":")) + "\n"
+    return scrub(json.dumps(record, separators=(",", ":"))) + "\n"
 
 
 def _read(data: bytes) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harnesslab.errors import BackboneError
 from harnesslab.llm.body import unwrap_choice
-from harnesslab.llm.failures import status_cause
+from harnesslab.llm.failures import clip, status_cause
 from harnesslab.llm.types import Completion
 from harnesslab.plainjson import too_deep, without_surrogates
 
@@ -81,7 +81,7 @@ def _first_choice(raw: Any, where: str) -> Mapping[str, Any]:
     error = raw.get("error")
     if error:
         told = error.get("message", error) if isinstance(error, Mapping) else error
-        message = f"{where} answered with an error: {str(told)[:300]}"
+        message = f"{where} answered with an error: {clip(told)}"
         raise BackboneError(message, cause=status_cause(_status(error), str(told)))
     choices = raw.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):

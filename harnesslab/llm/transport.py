@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from harnesslab.errors import BackboneError, ConfigError
 from harnesslab.llm.body import Constrain
-from harnesslab.llm.failures import clip, explain_status, public_url, status_cause
+from harnesslab.llm.failures import clip, explain_status, public_url, refused_field, status_cause
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -56,6 +57,7 @@ class Transport:
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Session] = WeakKeyDictionary()
         self._paused_until = 0.0
         self._answered = False
+        self._left_out: dict[str, str] = {}
 
     async def post(self, body: Mapping[str, Any], hint: str = "") -> tuple[Any, float]:
         """Send ``body``; return what came back (JSON value or text) and the seconds of the try that succeeded.
@@ -73,12 +75,23 @@ class Transport:
             reraise=True,
         )
         try:
-            return await tries(self._try, dict(body))
+            return await tries(self._try, self._accepted(body))
         except openai.APIStatusError as error:
-            told = clip(_message(error), self._key)
+            told = clip(_message(error))
             model = str(body.get("model", ""))
+            refused = refused_field(told, error.body, body) if error.status_code in (400, 422) else ""
+            if self._give_up_field(refused, told, model):
+                return await self.post(body, hint)
             raise BackboneError(
-                explain_status(error.status_code, told, model=model, where=self.where, detail=hint),
+                explain_status(
+                    error.status_code,
+                    told,
+                    model=model,
+                    where=self.where,
+                    detail=hint,
+                    refused=refused,
+                    keyless=self._key is None,
+                ),
                 cause=status_cause(error.status_code, told, error.code),
             ) from None
         except (openai.APITimeoutError, TimeoutError):
@@ -88,18 +101,35 @@ class Transport:
                 cause="timeout" if self._answered else "unreachable",
             ) from None
         except openai.APIConnectionError as error:
-            cause = clip(error.__cause__ or error, self._key)
+            cause = clip(error.__cause__ or error)
             raise BackboneError(
                 f"{self.where} cannot be reached ({cause}), tried for {time.monotonic() - begun:.0f} s; "
                 "check base_url and that the server is running",
                 cause="unreachable",
             ) from None
-        except (openai.OpenAIError, ValueError) as error:
+        except (openai.OpenAIError, ValueError, RecursionError) as error:
             raise BackboneError(
-                f"{self.where} did not answer with JSON ({clip(error, self._key)}); is base_url an "
+                f"{self.where} did not answer with JSON ({clip(error)}); is base_url an "
                 "OpenAI-compatible endpoint (…/v1)?",
                 cause="garbled",
             ) from None
+
+    def _accepted(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The body without the fields that this endpoint has refused, or with their other names."""
+        return {self._left_out.get(name, name): value for name, value in body.items() if self._left_out.get(name, name)}
+
+    def _give_up_field(self, field: str, told: str, model: str) -> bool:
+        """Whether to ask again without a refused field, or with its other name; says so once.
+
+        Only where what is measured stays the same: the seed, and the two names of the token limit.
+        """
+        instead = {"seed": "", "max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+        if field not in instead or field in self._left_out or (instead[field] and "large" in told):
+            return False
+        self._left_out[field] = instead[field]
+        done = f"'{instead[field]}' is sent in its place" if instead[field] else "it is left out from now on"
+        warnings.warn(f"'{model}' at {self.where} refuses the field '{field}'; {done}.", stacklevel=2)
+        return True
 
     async def _try(self, body: dict[str, Any]) -> tuple[Any, float]:
         session = self._session()

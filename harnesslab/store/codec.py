@@ -9,17 +9,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harnesslab.errors import StoreError
+from harnesslab.redaction import scrub
 
 MAX_TRACE_BYTES = 500_000_000
 """A stored trace that unpacks to more than this is refused as damaged."""
 
 
 def to_json(value: object) -> str:
-    """Compact ASCII JSON. NaN and infinities become null, foreign objects their text: a record is kept, not refused."""
+    """Compact ASCII JSON. NaN and infinities become null, foreign objects their text: a record is kept, not refused.
+
+    Known secrets are taken out: all that the store keeps of a run goes through here.
+    """
     try:
-        return _strict.encode(value)
+        return scrub(_strict.encode(value))
     except (ValueError, TypeError, RecursionError):
-        return _strict.encode(_plain(value, 0))
+        return scrub(_strict.encode(_plain(value, 0)))
 
 
 def pack(steps: Sequence[Mapping[str, Any]]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -138,6 +139,11 @@ def open_llm(config: TrainFile) -> Backbone:
     if config.llm is None:
         raise ConfigError("no backbone: pass llm=..., or name one in the configuration file")
     options = dict(config.llm.options)
+    variable = options.pop("api_key_env", None)
+    if variable is not None:
+        if not isinstance(variable, str) or not os.environ.get(variable):
+            raise ConfigError(f"llm.options.api_key_env: the environment variable {variable!r} is not set")
+        options["api_key"] = os.environ[variable]
     try:
         if config.llm.model is None:
             return LLM.local(str(config.llm.local), **options)

@@ -247,6 +247,61 @@ def test_openai_without_a_key_says_so(request_: Request, monkeypatch: pytest.Mon
         ask(LLM("gpt-5-mini"), request_)
 
 
+def test_no_key_was_sent_is_what_a_401_says(
+    fake: FakeOpenAI, request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    fake.answers = [Answer(401, error("Unauthorized"))]
+    with pytest.raises(BackboneError, match=r"no key was sent: pass api_key=.*api_key_env.*only where base_url is not"):
+        ask(LLM("fake-1", fake.url, connection=Connection(patience=1, constrain="none")), request_)
+
+
+SEED_REFUSALS = [
+    (422, {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": 7}]}),
+    (400, {"object": "error", "message": "[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not permitted', 'input': 7}]"}),
+    (400, {"error": {"message": "Unrecognized request argument supplied: seed", "param": None}}),
+    (400, {"error": {"message": "Unknown name \"seed\": Cannot find field.", "code": 400, "status": "INVALID_ARGUMENT"}}),
+    (400, {"error": {"message": "property 'seed' is unsupported", "type": "invalid_request_error"}}),
+    (422, {"error": "seed is not supported", "error_type": "validation"}),
+    (400, {"error": {"message": "Nope.", "param": "seed", "code": "unsupported_parameter"}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body"), SEED_REFUSALS)
+def test_a_refused_seed_is_named_and_left_out(fake: FakeOpenAI, status: int, body: dict) -> None:
+    request = Request(({"role": "user", "content": "x"},), temperature=0.7, seed=7)
+    llm = make(fake)
+    fake.answers = [lambda sent: Answer(status, body) if "seed" in sent else Answer(body=reply())]
+    with pytest.warns(UserWarning, match="refuses the field 'seed'; it is left out"):
+        assert ask(llm, request).text == "hello"
+    assert ["seed" in sent for sent in fake.bodies] == [True, False]
+    ask(llm, request)
+    assert len(fake.bodies) == 3, "it is asked for once"
+
+
+def test_the_token_limit_goes_by_its_other_name_where_the_first_is_refused(fake: FakeOpenAI, request_: Request) -> None:
+    refusal = Answer(
+        400,
+        error(
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        ),
+    )
+    fake.answers = [lambda sent: refusal if "max_tokens" in sent else Answer(body=reply())]
+    with pytest.warns(UserWarning, match="max_completion_tokens"):
+        ask(make(fake, max_tokens=9), request_)
+    assert fake.bodies[1]["max_completion_tokens"] == 9
+
+
+def test_seed_and_temperature_may_be_none(fake: FakeOpenAI) -> None:
+    request = Request(({"role": "user", "content": "x"},), temperature=0.7, seed=7)
+    ask(make(fake, seed=None), request)
+    ask(make(fake, seed=3), request)
+    ask(make(fake, temperature=None), Request(request.messages, seed=7))
+    ask(make(fake), Request(request.messages, seed=7))
+    assert [sent.get("seed") for sent in fake.bodies] == [None, 3, 7, None]
+    assert "temperature" not in fake.bodies[2]
+
+
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ConfigError, match="base_url"):
         LLM("m", "localhost:8000")
