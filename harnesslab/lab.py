@@ -233,7 +233,7 @@ def _remembered(folder: Path) -> str | None:
         return str(json.loads(settings.read_text(encoding="utf-8"))["environment"])
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(f"{settings} is damaged ({error}): delete it and pass env=...") from error
 
 

@@ -98,7 +98,7 @@ def unwrap_choice(text: str, body: Mapping[str, Any]) -> str:
         return text
     try:
         return str(json.loads(text)[_CHOICE])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return text
 
 

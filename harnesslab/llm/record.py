@@ -301,7 +301,7 @@ def _read(data: bytes) -> Iterator[dict[str, Any]]:
     for line in data.split(b"\n"):
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue  # empty, or the rest of a line that a crash tore
         if isinstance(record, dict) and ("backbone" in record or {"k", "r", "t", "u", "s", "m", "p"} <= record.keys()):
             yield record

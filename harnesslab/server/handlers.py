@@ -118,7 +118,7 @@ class ActionsHandler(Handler):
             raise Problem("bad_request", f"The request is longer than {MAX_BODY} bytes.")
         try:
             given = json.loads(self.request.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Problem("bad_request", "The body of the request is not JSON.") from None
         asked = _checked(queries.ActionBody, given)
         known = self._person()

@@ -37,7 +37,7 @@ def unpack(data: bytes) -> list[dict[str, Any]]:
         reader = zlib.decompressobj()
         text = reader.decompress(data, MAX_TRACE_BYTES)
         steps = json.loads(text) if reader.eof else None
-    except (zlib.error, ValueError):
+    except (zlib.error, ValueError, RecursionError):
         raise StoreError("A stored trajectory is damaged and cannot be read; run the episode again.") from None
     if not isinstance(steps, list):
         raise StoreError("A stored trajectory is damaged and cannot be read; run the episode again.")

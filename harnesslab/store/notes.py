@@ -82,7 +82,7 @@ def parse_note(data: bytes | None) -> dict[str, Any] | None:
         return None
     try:
         note = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return note if isinstance(note, dict) else None
 

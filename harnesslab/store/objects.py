@@ -66,7 +66,7 @@ def _split_meta(text: str) -> tuple[str, dict[str, Any]]:
         return text, {}
     try:
         meta = json.loads(text[start + len(META_TRAILER) :])
-    except ValueError:
+    except (ValueError, RecursionError):
         return text, {}
     return text[:start].rstrip("\n"), meta if isinstance(meta, dict) else {}
 

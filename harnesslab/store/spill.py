@@ -43,7 +43,7 @@ def read_all(folder: Path) -> Iterator[tuple[Path, str, dict[str, Any], list[dic
             run_id, summary, trace = data["run_id"], data["summary"], data["trace"]
         except FileNotFoundError:
             continue  # another process imported it
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             with contextlib.suppress(OSError):
                 path.rename(path.with_suffix(".bad"))
             continue

@@ -105,7 +105,7 @@ def read_config(path: str | Path) -> TrainFile:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
     try:
         return TrainFile.model_validate(data or {})
