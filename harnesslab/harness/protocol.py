@@ -4,7 +4,7 @@
 protocol without tools               with tools
 =======  ==========================  ===============================================================
 text     ``Action: go to table 1``   ``Action: name`` and then a JSON object of arguments; for a tool with one
-                                     required parameter also a fenced block or plain text to the end
+                                     required parameter also a fenced block, or plain text without an empty line
 json     ``{"action": "..."}``       ``{"name": "...", "arguments": {...}}``
 tools    as text                     OpenAI ``tool_calls``; the first one counts, the others are recorded
 =======  ==========================  ===============================================================
@@ -328,7 +328,8 @@ def _argument_text(lines: Sequence[str]) -> tuple[str, str]:
         return text, ""
     if text.endswith("```"):  # the whole reply is in a block
         text = text.rstrip("`").rstrip()
-    if any(_BARE_FENCE.match(line) for line in text.split("\n")):
+    # Behind an empty line, talk and a second half of the argument look the same; neither may be executed by mistake.
+    if re.search(r"\n[ \t\r]*\n", text) or any(_BARE_FENCE.match(line) for line in text.split("\n")):
         return "", "Give the argument alone in one ``` block, directly below 'Action:'."
     return text, ""
 

@@ -82,6 +82,7 @@ def test_the_command_and_nothing_else(raw: str, command: str) -> None:
         "Action: bash\nI think this helps:\n```bash\nls\n```\nand\n```bash\nrm x\n```",
         "I have not done the refund yet, so I do not finish.",
         "finish",
+        "Action: bash\nls -la\n\nThis lists the files.",
         "Let us finish().",
         'Do not call bash(command="rm -rf /").',
         "Action: bash\nls\n\nAction: bash\nrm x",
