@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harnesslab import panels as panels
     from harnesslab.lab import Lab as Lab
     from harnesslab.llm import LLM as LLM
+    from harnesslab.llm import Budget as Budget
     from harnesslab.llm import Cached as Cached
     from harnesslab.llm import Connection as Connection
     from harnesslab.llm import Meter as Meter
@@ -40,6 +41,7 @@ _HOME = {
     "Recording": "harnesslab.llm",
     "Cached": "harnesslab.llm",
     "Connection": "harnesslab.llm",
+    "Budget": "harnesslab.llm",
     "Meter": "harnesslab.llm",
     "Price": "harnesslab.llm",
     "Lab": "harnesslab.lab",

@@ -2,7 +2,7 @@
 
 from harnesslab.llm.cached import Cached
 from harnesslab.llm.client import LLM
-from harnesslab.llm.meter import Meter, Price
+from harnesslab.llm.meter import Budget, Meter, Price
 from harnesslab.llm.models import get_model, list_models
 from harnesslab.llm.record import Recording
 from harnesslab.llm.transport import Connection
@@ -11,6 +11,7 @@ from harnesslab.llm.types import Backbone, Completion, Request
 __all__ = [
     "LLM",
     "Backbone",
+    "Budget",
     "Cached",
     "Completion",
     "Connection",

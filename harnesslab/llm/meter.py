@@ -259,7 +259,7 @@ class Meter:
             if limit is not None and (spent > limit or (reached and spent == limit)):
                 raise BudgetExceeded(
                     f"{_NOUN[name]} budget exhausted ({spent:,g} of {limit:,g}). Raise it "
-                    f"(settings={{'max_{name}': ...}} or trainer.meter.budget = Budget({name}=...)), or start counting "
+                    f"(settings={{'max_{name}': ...}} or trainer.meter.budget = hl.Budget({name}=...)), or start counting "
                     "again with trainer.meter.reset(); then resume. Finished episodes are kept."
                 )
 

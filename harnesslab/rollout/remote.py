@@ -69,7 +69,7 @@ async def submit(executor: Executor, job: RemoteJob) -> Episode:
         return Episode.unscorable(job.task, job.repeat, job.budget, str(fault), fault.cause)
     except BrokenExecutor as error:
         raise ExecutorBroken(
-            f"a worker of {type(executor).__name__} died while task {job.task.id} was played: {error}. Finished episodes "
+            f"a worker of {type(executor).__name__} died while task {job.task.id} was played: {str(error).rstrip('.')}. Finished episodes "
             "are kept; make a new executor and measure again"
         ) from error
     return Episode.from_summary(done["summary"], [Step.from_json(step) for step in done["steps"]])
