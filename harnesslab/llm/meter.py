@@ -7,9 +7,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
 from harnesslab.errors import BudgetExceeded
+from harnesslab.llm.book import Book
 from harnesslab.llm.types import Backbone, Completion, Request
 
 
@@ -89,30 +90,6 @@ class Preview:
     def __str__(self) -> str:
         text = f"{self.calls} calls: about {self.tokens:,.0f} tokens, {self.seconds:,.0f} s, {self.money:.2f} money"
         return text if self.affordable >= self.calls else f"{text}; the budget allows {self.affordable} of them"
-
-
-class Book(Protocol):
-    """Where a meter's figures last longer than the process, for all meters of a lab together."""
-
-    def usage(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-        """What each meter has written: by meter, role and field of :class:`Usage`."""
-        ...
-
-    def write(self, meter: str, used: Mapping[str, Mapping[str, Any]]) -> None:
-        """Replace what one meter has written."""
-        ...
-
-    def budget(self) -> Mapping[str, Any]:
-        """The limits that were written last, by field of :class:`Budget`; empty at first."""
-        ...
-
-    def write_budget(self, budget: Mapping[str, Any]) -> None:
-        """Replace the limits."""
-        ...
-
-    def clear(self) -> None:
-        """Forget what all meters have written; the limits stay."""
-        ...
 
 
 class Meter:
