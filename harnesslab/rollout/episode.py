@@ -21,6 +21,7 @@ from harnesslab.llm.types import Backbone, Completion, Request
 from harnesslab.rollout.control import tool_calls
 from harnesslab.rollout.env import Task, TextEnv
 from harnesslab.rollout.guard import GuardedEnv, Seen, clean
+from harnesslab.rollout.own import forced
 from harnesslab.rollout.owners import owner_of
 from harnesslab.rollout.records import Episode, Step
 
@@ -152,7 +153,7 @@ async def _steps(
         )
         episode.steps.append(step)
         _count(episode, step, replies)
-        done = await _act(env, step, proposal, chosen.decision or NOTHING, episode)
+        done = await _act(env, context, step, proposal, chosen.decision or NOTHING, episode)
         step.seconds = time.perf_counter() - begun
         if done:
             return
@@ -162,7 +163,9 @@ async def _steps(
     episode.reason = f"the budget of {episode.budget} steps was used up"
 
 
-async def _act(env: GuardedEnv, step: Step, proposal: Proposal, decision: Decision, episode: Episode) -> bool:
+async def _act(
+    env: GuardedEnv, context: Context, step: Step, proposal: Proposal, decision: Decision, episode: Episode
+) -> bool:
     """Execute what was decided; fill the rest of the step; return whether the episode is over."""
     step.note = decision.note
     if decision.stop:
@@ -178,6 +181,7 @@ async def _act(env: GuardedEnv, step: Step, proposal: Proposal, decision: Decisi
         return False
     moved = await env.step(action)
     step.executed = True
+    step.forced = forced(context, step.choices, proposal, decision.action, action)
     step.reward = moved.reward
     step.invalid = moved.invalid
     step.result = f"{moved.observation}\n{decision.note}" if decision.note else moved.observation

@@ -31,7 +31,8 @@ class Step:
     ``raw`` is the chosen reply, ``action`` what was read from it (``None`` if nothing was), ``executed``
     whether the environment was stepped with it. ``result`` is the observation that came back, with the
     ``note`` of a regulation at its end. ``choices`` counts the actions that the harness left to the model
-    (0: not constrained). ``seconds`` is the wall time of the whole step.
+    (0: not constrained). ``seconds`` is the wall time of the whole step. ``forced``
+    says whether the harness decided the executed action (:mod:`harnesslab.rollout.own`); None in older records.
     """
 
     index: int
@@ -50,6 +51,7 @@ class Step:
     admissible: tuple[str, ...] | None = None
     choices: int = 0
     seconds: float = 0.0
+    forced: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON."""

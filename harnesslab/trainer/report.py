@@ -12,8 +12,8 @@ from harnesslab.rollout.records import Episode, Run
 def result_row(lab: Lab, run: Run, *, harness: str) -> dict[str, Any]:
     """One run as a row. ``rate`` and the 95 % Wilson interval (``low``, ``high``) are percentages.
 
-    ``forced`` is the percentage of steps in which the harness left the model exactly one choice; at 100 the harness
-    plays alone.
+    ``forced`` is the percentage of executed actions that the harness decided (:mod:`harnesslab.rollout.own`); at 100
+    the harness plays alone.
     """
     from harnesslab.analysis.statistics import wilson
 
@@ -35,11 +35,15 @@ def result_row(lab: Lab, run: Run, *, harness: str) -> dict[str, Any]:
 
 
 def forced_share(episodes: Iterable[Episode]) -> float:
-    """Share of all steps in which the harness left exactly one choice; 0.0 when there are no steps."""
+    """Share of executed actions that are not the model's own; 0.0 when nothing was executed.
+
+    Older records say only how many choices were left.
+    """
     forced = total = 0
     for episode in episodes:
-        total += len(episode.steps)
-        forced += sum(step.choices == 1 for step in episode.steps)
+        done = [step for step in episode.steps if step.executed]
+        total += len(done)
+        forced += sum(step.choices == 1 if step.forced is None else step.forced for step in done)
     return forced / total if total else 0.0
 
 

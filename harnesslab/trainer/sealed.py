@@ -47,5 +47,5 @@ def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) ->
     title = f"sealed split of {lab.environment.name}, {counted(len(panel.tasks), 'task')}, {counted(len(lab.openings()), 'run')} on record"
     table = Table([*rows, *bound_rows(floor, ceiling, len(panel.tasks))], title=title, columns=COLUMNS)
     if any(row["forced"] >= 100 for row in rows):
-        table.notes.append("The harness leaves no choice in any step: it plays alone, and the model is a passenger.")
+        table.notes.append("No executed action was the model's own: the harness plays alone.")
     return table
