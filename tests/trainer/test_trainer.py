@@ -300,7 +300,7 @@ def test_a_harness_that_leaves_no_choice_is_called_one(open_lab: Callable[..., A
     made.accept(forced, reason="a planner in disguise")
     table = made.open_sealed()
     assert {row["forced"] for row in table if row["backbone"] == "random"} == {100.0}
-    assert any("passenger" in note for note in table.notes)
+    assert any("plays alone" in note for note in table.notes)
 
 
 def test_certified_forks_leave_the_panels(open_lab: Callable[..., Any]) -> None:
