@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from harnesslab.errors import ConfigError, UnmeasurableRun
 from harnesslab.rollout.metrics import METRICS
 from harnesslab.rollout.records import Episode
-from harnesslab.trainer.pairs import Pair
+from harnesslab.trainer.pairs import Pair, changed_tasks
 
 SECONDARY = ("progress", "invalid", "steps", "tokens")
 
@@ -55,8 +55,8 @@ class StrictPareto:
 
     def judge(self, pairs: Sequence[Pair]) -> Judgement:
         """``inf`` on a regression, minus the gain in tasks, or the signed sum of the tie-breakers."""
-        lost = sorted({pair.task for pair in pairs if pair.before.solved and not pair.after.solved})
-        gain = sum(pair.after.solved - pair.before.solved for pair in pairs)
+        gained, lost = changed_tasks(pairs)
+        gain = len(gained)
         if lost:
             return Judgement(math.inf, f"{_tasks(len(lost))} that the baseline solved {_was(len(lost))} lost")
         if gain:
@@ -77,8 +77,7 @@ class NetSolve:
 
     def judge(self, pairs: Sequence[Pair]) -> Judgement:
         """Minus the gain where it reaches the margin, the shortfall otherwise; ties fall to ``metrics`` if any."""
-        gained = sum(pair.after.solved and not pair.before.solved for pair in pairs)
-        lost = sum(pair.before.solved and not pair.after.solved for pair in pairs)
+        gained, lost = map(len, changed_tasks(pairs))
         gain = gained - lost
         statistics = {"gained": gained, "lost": lost}
         if gain >= self.margin:

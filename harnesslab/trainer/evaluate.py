@@ -14,7 +14,7 @@ from harnesslab.store import Candidate
 from harnesslab.trainer.criterion import Criterion, Judgement, judge_all
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.measure import Measurer, Panel
-from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up
+from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up, solved_tasks
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.proposal import Proposal
 from harnesslab.trainer.verdict import Verdict, now
@@ -85,7 +85,7 @@ def _verdict(
         decision="undecided" if judgement.undecided else "promote" if judgement.value < 0 else "reject",
         baseline=candidate.parent,
         candidate=candidate.commit,
-        solved={side: sorted({e.task_id for e in episodes if e.solved}) for side, episodes in sides.items()},
+        solved={side: sorted(solved_tasks(episodes)) for side, episodes in sides.items()},
         flips=flips(scorable, new),
         metrics={
             name: (metric.mean(sides["baseline"]), metric.mean(sides["candidate"])) for name, metric in METRICS.items()
@@ -100,7 +100,7 @@ def _verdict(
         },
         identity=runs[0].identity,
         runs={"baseline": runs[0].id, "candidate": runs[1].id},
-        tasks=len(pairs),
+        tasks=len({pair.task for pair in pairs}),
         settled_early=early,
         when=now(),
         why=judgement.why + (f"; stopped after {len(pairs)} of {len(runs[0])} episodes" if early else ""),

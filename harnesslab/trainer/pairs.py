@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -45,18 +46,40 @@ def comparable(pairs: Iterable[Pair]) -> list[Pair]:
     return [pair for pair in pairs if pair.before.status == "finished"]
 
 
+def solved_tasks(episodes: Iterable[Episode]) -> set[str]:
+    """The tasks of which more than half of the episodes reached the goal.
+
+    The one rule by which a task with several repeats counts as solved, in verdicts and in their tables.
+    """
+    won: Counter[str] = Counter()
+    played: Counter[str] = Counter()
+    for episode in episodes:
+        played[episode.task_id] += 1
+        won[episode.task_id] += episode.solved
+    return {task for task, count in played.items() if 2 * won[task] > count}
+
+
+def changed_tasks(pairs: Iterable[Pair]) -> tuple[set[str], set[str]]:
+    """Tasks (gained, lost) by :func:`solved_tasks`."""
+    pairs = list(pairs)
+    before, after = solved_tasks(pair.before for pair in pairs), solved_tasks(pair.after for pair in pairs)
+    return after - before, before - after
+
+
 def flips(pairs: Iterable[Pair], new: frozenset[str] | None) -> tuple[Flip, ...]:
     """Tasks whose outcome changed. ``new``: names of the interventions that were added, changed or removed;
     ``None`` when the change concerns every step.
 
     A flip is incidental when none of them fired on the task, on either side.
     """
-    found: dict[str, Flip] = {}
-    for pair in pairs:
-        if pair.scorable and pair.before.solved != pair.after.solved:
+    scorable = [pair for pair in pairs if pair.scorable]
+    gained, lost = changed_tasks(scorable)
+    found: dict[str, bool] = {}
+    for pair in scorable:
+        if pair.task in gained or pair.task in lost:
             fired = new is None or any(pair.after.fired.get(name) or pair.before.fired.get(name) for name in new)
-            found[pair.task] = Flip(pair.task, pair.before.solved, pair.after.solved, incidental=not fired)
-    return tuple(found.values())
+            found[pair.task] = found.get(pair.task, False) or fired
+    return tuple(Flip(task, task in lost, task in gained, incidental=not fired) for task, fired in found.items())
 
 
 def _assume(episode: Episode, solved: bool) -> Episode:

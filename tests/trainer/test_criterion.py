@@ -79,6 +79,22 @@ def test_a_candidate_is_given_up_once_nothing_can_save_it() -> None:
     assert not hopeless(NetSolve(), pairs("10"), [episode("x", False), episode("z", False)])
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "gained", "lost"),
+    [("111", "110", 0, 0), ("111", "100", 0, 1), ("000", "001", 0, 0), ("001", "011", 1, 0), ("11", "10", 0, 1)],
+)
+def test_the_repeats_of_a_task_count_as_one_task(before: str, after: str, gained: int, lost: int) -> None:
+    made = [
+        Pair(episode("t", b == "1", repeat=n), episode("t", a == "1", repeat=n))
+        for n, (b, a) in enumerate(zip(before, after, strict=True))
+    ]
+    assert dict(NetSolve().judge(made).statistics) == {"gained": gained, "lost": lost}
+    assert math.isinf(StrictPareto(metrics=()).judge(made).value) == bool(lost)
+    assert [(flip.before, flip.after) for flip in flips(made, None)] == [(False, True)] * gained + [
+        (True, False)
+    ] * lost
+
+
 marks = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12)
 
 
