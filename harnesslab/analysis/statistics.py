@@ -18,7 +18,7 @@ with comes_with("lab"):
 PERMUTATIONS = 20_000
 
 
-def wilson(solved: int, total: int, level: float = 0.95) -> tuple[float, float]:
+def wilson(solved: float, total: float, level: float = 0.95) -> tuple[float, float]:
     """The Wilson score interval of a solve rate, as shares (low, high); (0.0, 1.0) when nothing was played."""
     if total == 0:
         return (0.0, 1.0)
@@ -26,6 +26,21 @@ def wilson(solved: int, total: int, level: float = 0.95) -> tuple[float, float]:
     rate = solved / total
     # Rounding must not put the estimate itself outside.
     return (min(float(low), rate), max(float(high), rate))
+
+
+def clustered(shares: Sequence[float], episodes: int, level: float = 0.95) -> tuple[float, float]:
+    """The interval of the mean of each task's solved share (low, high), with repeats of a task as one cluster.
+
+    Wilson's interval on the effective sample size, p (1 - p) over the variance of the mean between tasks (Korn and
+    Graubard, 1998), which lies between the number of tasks and that of ``episodes``. One repeat gives Wilson's own.
+    """
+    if not shares:
+        return (0.0, 1.0)
+    count, rate = len(shares), float(np.mean(shares))
+    spread = float(np.var(shares, ddof=1)) / count if count > 1 else 0.0
+    size = rate * (1 - rate) / spread if spread and episodes > count else float(count)
+    size = min(max(size, count), episodes)
+    return wilson(rate * size, size, level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,24 +7,31 @@ from typing import Any
 
 from harnesslab.lab import Lab
 from harnesslab.rollout.records import Episode, Run
+from harnesslab.trainer.pairs import solved_tasks
 
 
 def result_row(lab: Lab, run: Run, *, harness: str) -> dict[str, Any]:
-    """One run as a row. ``rate`` and the 95 % Wilson interval (``low``, ``high``) are percentages.
+    """One run as a row. ``solved`` and ``of`` count tasks, ``rate`` is the mean share of a task's repeats that were solved.
+
+    ``rate`` and its 95% interval (``low``, ``high``), in which the repeats of a task are one cluster, are percentages.
 
     ``forced`` is the percentage of executed actions that the harness decided (:mod:`harnesslab.rollout.own`); at 100
     the harness plays alone.
     """
-    from harnesslab.analysis.statistics import wilson
+    from harnesslab.analysis.statistics import clustered
 
     scorable = run.scorable
-    low, high = wilson(run.solved, len(scorable))
+    tasks: dict[str, list[bool]] = {}
+    for episode in scorable:
+        tasks.setdefault(episode.task_id, []).append(episode.solved)
+    shares = [sum(won) / len(won) for won in tasks.values()]
+    low, high = clustered(shares, len(scorable))
     return {
         "harness": harness,
         "backbone": run.backbone,
-        "solved": run.solved,
-        "of": len(scorable),
-        "rate": round(100 * run.rate, 1),
+        "solved": len(solved_tasks(scorable)),
+        "of": len(tasks),
+        "rate": round(100 * sum(shares) / max(1, len(shares)), 1),
         "low": round(100 * low, 1),
         "high": round(100 * high, 1),
         "invalid": round(sum(episode.invalid for episode in scorable) / max(1, len(scorable)), 2),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnesslab.analysis.statistics import minimum_gain, paired_test, wilson
+from harnesslab.analysis.statistics import clustered, minimum_gain, paired_test, wilson
 
 
 def test_wilson_known_values() -> None:
@@ -44,3 +45,13 @@ def test_a_panel_has_a_least_gain_that_it_can_show() -> None:
     assert minimum_gain(4) is None
     quiet, noisy = minimum_gain(40, 0.0), minimum_gain(40, 0.2)
     assert quiet is not None and noisy is not None and noisy > quiet
+
+
+def test_the_interval_covers_the_rate_when_repeats_of_a_task_agree() -> None:
+    dice = np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        shares = dice.binomial(3, dice.beta(0.5, 0.5, 30)) / 3
+        low, high = clustered(list(shares), 90)
+        covered += low <= 0.5 <= high
+    assert covered >= 0.92 * 400

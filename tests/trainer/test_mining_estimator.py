@@ -7,12 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harnesslab.trainer.estimators.mining as mining
+from harnesslab.errors import ConfigError
 from harnesslab.harness import Harness, load_harness
 from harnesslab.harness.files import intervention_file
 from harnesslab.rollout.taxonomy import LABELS
@@ -186,3 +188,17 @@ def test_no_run_breaks_the_mining(drawn: list) -> None:
         harness_with(proposal)
         assert "<script" not in proposal._repr_html_()
     assert [p.to_json() for p in MiningEstimator(limit=99).propose(failures, EMPTY)] == [p.to_json() for p in proposals]
+
+
+@pytest.mark.parametrize(
+    ("kind", "layer", "label", "strength"),
+    [
+        ("prompt", "contract", "no such label", 1.0),
+        ("prompt", "nowhere", LABELS[0], 1.0),
+        ("no_kind", "contract", LABELS[0], 1.0),
+        ("prompt", "contract", LABELS[0], float("nan")),
+    ],
+)
+def test_an_idea_with_an_unknown_field_is_refused(kind: str, layer: Any, label: Any, strength: float) -> None:
+    with pytest.raises(ConfigError, match="of a miner has"):
+        Idea(kind, layer, "hint", "A hint.", (Variant(),), (label,), strength)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harnesslab.harness.base import Layer
+from harnesslab.errors import ConfigError
+from harnesslab.harness.base import LAYERS, Layer
+from harnesslab.harness.kind import known_kinds
 from harnesslab.rollout.records import Episode
-from harnesslab.rollout.taxonomy import Label
+from harnesslab.rollout.taxonomy import LABELS, Label
 
 if TYPE_CHECKING:
     from harnesslab.trainer.estimators.mining.view import View
@@ -54,6 +57,19 @@ class Idea:
     strength: float
     clues: tuple[Clue, ...] | None = None
     single: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for a label, layer, kind or strength that there is not."""
+        of = f"the idea {self.layer}/{self.stem} of a miner has"
+        for what, value, known in (
+            *(("label", label, LABELS) for label in self.labels),
+            ("layer", self.layer, LAYERS),
+            ("kind", self.kind, known_kinds()),
+        ):
+            if value not in known:
+                raise ConfigError(f"{of} an unknown {what} {value!r:.60}; known are {', '.join(known)}")
+        if not (math.isfinite(self.strength) and self.strength >= 0):
+            raise ConfigError(f"{of} the strength {self.strength}; it must be a number of 0 or more")
 
     @property
     def name(self) -> str:
