@@ -32,7 +32,8 @@ def stored_episodes(runs: RunStore, run_id: str) -> pd.DataFrame:
         import pandas as pd
 
     columns = runs.episode_columns(run_id)
-    columns["reason"] = [extra.get("reason", "") for extra in columns["extra"]]
+    for name in ("reason", "cause"):
+        columns[name] = [extra.get(name, "") for extra in columns["extra"]]
     return pd.DataFrame({name: columns[name] for name in EPISODE_COLUMNS})
 
 

@@ -18,11 +18,11 @@ the token limit may have cut off is not executed. For each action ``a`` that is 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from harnesslab.harness.actionlines import FENCE, INPUT, blocks, fence_content
 from harnesslab.harness.context import Action, Proposal, Protocol
 from harnesslab.harness.toolschema import (
     Tools,
@@ -38,20 +38,11 @@ from harnesslab.plainjson import MAX_DEPTH, leading_json, loads, too_deep
 
 __all__ = ["Tools", "function", "sole_parameter"]
 
-_ACTION = re.compile(r"[ \t]*action[ \t]*\d{0,3}[ \t]*:(.*)", re.IGNORECASE | re.DOTALL)
-_INPUT = re.compile(r"[ \t]*action[ \t_]*\d{0,3}[ \t]*input[ \t]*\d{0,3}[ \t]*:(.*)", re.IGNORECASE | re.DOTALL)
 _INLINE_INPUT = re.compile(r"[ \t,;]action[ \t_]*\d{0,3}[ \t]*input[ \t]*\d{0,3}[ \t]*:", re.IGNORECASE)
 _LABEL = re.compile(r"[ \t]*(?:thought|final answer|question)[ \t]*\d{0,3}[ \t]*:", re.IGNORECASE)
-_FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*[\w+#.-]*[ \t]*\r?")
 _BARE_FENCE = re.compile(r"[ \t]*`{3,}")
 _OBJECT = re.compile(r"\{\s*[\"}]")
 _NOTHING = frozenset({"", "none", "null", "n/a", "{}"})
-OBSERVED = re.compile(
-    r"[ \t>*_#]*(?:(?:tool |environment |game )?(?:observation|obs|response|result|output)s?|environment|user|human)"
-    r"[ \t]*\d{0,3}[ \t*_]*:",
-    re.IGNORECASE,
-)
-"""The start of a line on which a model goes on in the environment's or the user's name."""
 _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "object": (dict,),
@@ -147,68 +138,6 @@ def dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def blocks(raw: str) -> list[tuple[str, list[str]]]:
-    """Each ``Action:`` line as (rest of the line, its lines below), up to the first invented observation.
-
-    Lines inside its fence are not looked at, and belong to it.
-    """
-    lines = raw.split("\n")
-    found: list[tuple[str, list[str]]] = []
-    index, unclosed = 0, math.inf
-    while index < len(lines) and not (found and OBSERVED.match(lines[index])):
-        match = _ACTION.fullmatch(lines[index])
-        if match is None:
-            index += 1
-            continue
-        start = index + 1
-        end, unclosed = _after_fence(match[1], lines, start, unclosed)
-        while end < len(lines) and not (_ACTION.fullmatch(lines[end]) or OBSERVED.match(lines[end])):
-            if _INPUT.fullmatch(lines[end]):
-                end, unclosed = _after_fence(_INPUT.fullmatch(lines[end])[1], lines, end + 1, unclosed)  # type: ignore[index]
-            else:
-                end += 1
-        found.append((match[1], lines[start:end]))
-        index = end
-    return found
-
-
-def _after_fence(rest: str, lines: Sequence[str], start: int, unclosed: float) -> tuple[int, float]:
-    """The line after the fence that opens behind or below a header, else ``start``.
-
-    ``unclosed``: the shortest run of backticks that is known to close nowhere further on; it keeps long replies linear.
-    """
-    opening = _FENCE.fullmatch(rest[rest.index("```") :]) if "```" in rest else None
-    first = start
-    if opening is None and "```" not in rest:
-        while first < len(lines) and not lines[first].strip():
-            first += 1
-        opening = _FENCE.fullmatch(lines[first]) if first < len(lines) else None
-        first += 1
-    if opening is None or len(opening[1]) >= unclosed:
-        return start, unclosed
-    for end in range(first, len(lines)):
-        closing = lines[end].strip()
-        if len(closing) >= len(opening[1]) and not closing.strip("`"):
-            return end + 1, unclosed
-    return start, len(opening[1])
-
-
-def fence_content(lines: Sequence[str]) -> tuple[str | None, int]:
-    """What a fence that opens on the first non-blank line holds, and how many lines it takes.
-
-    (None, 0) without a fence; (None, n > 0) for one that is never closed.
-    """
-    start = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
-    opening = _FENCE.fullmatch(lines[start]) if start < len(lines) else None
-    if opening is None:
-        return None, 0
-    for end in range(start + 1, len(lines)):
-        closing = lines[end].strip()
-        if len(closing) >= len(opening[1]) and not closing.strip("`"):
-            return "\n".join(lines[start + 1 : end]), end + 1
-    return None, start + 1
-
-
 def tool_named(name: Any, tools: Tools) -> Mapping[str, Any] | None:
     """The tool of exactly this name."""
     return next((tool for tool in tools if isinstance(name, str) and name and name_of(tool) == name), None)
@@ -236,13 +165,13 @@ def _from_text(raw: str, tools: Tools | None, cut: bool) -> _Read:
 def _react(raw: str, tools: Tools, cut: bool, otherwise: str) -> _Read:
     """ReAct in a protocol that has another form; only where it is whole, with its ``Action Input:``."""
     given = any(
-        _INLINE_INPUT.search(rest) or any(_INPUT.fullmatch(line) for line in below) for rest, below in blocks(raw)
+        _INLINE_INPUT.search(rest) or any(INPUT.fullmatch(line) for line in below) for rest, below in blocks(raw)
     )
     return _from_text(raw, tools, cut) if given else (None, otherwise)
 
 
 def _plain_text(rest: str, below: Sequence[str], at_end: bool) -> _Read:
-    if not rest.strip() or _FENCE.fullmatch(rest):
+    if not rest.strip() or FENCE.fullmatch(rest):
         content, used = fence_content([rest, *below])
         if content is None:
             return None, "The ``` block is not closed." if used else "Nothing follows 'Action:'."
@@ -265,7 +194,7 @@ def _split_input(rest: str, below: Sequence[str]) -> tuple[str, list[str] | None
     if inline is not None:
         return rest[: inline.start()].strip(" \t\r,;"), [rest[inline.end() :], *below]
     number = next((i for i, line in enumerate(below) if line.strip()), None)
-    match = _INPUT.fullmatch(below[number]) if number is not None else None
+    match = INPUT.fullmatch(below[number]) if number is not None else None
     if match is None or number is None:
         return rest.strip(), None
     return rest.strip(), [match[1], *below[number + 1 :]]

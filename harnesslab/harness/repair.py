@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from harnesslab.harness.actionlines import OBSERVED
 from harnesslab.harness.actions import key
-from harnesslab.harness.protocol import OBSERVED, dumps
+from harnesslab.harness.protocol import dumps
 from harnesslab.plainjson import leading_json, loads
 
 MAX_CHARS = 100_000

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from harnesslab.harness.actionlines import OBSERVED, blocks
 from harnesslab.harness.context import Proposal
 from harnesslab.harness.dialects import MOST, Written, json_calls, marked_calls, named, python_calls
-from harnesslab.harness.protocol import OBSERVED, blocks
 from harnesslab.harness.repair import MAX_CHARS, Ambiguous, fences, mended
 from harnesslab.harness.toolschema import (
     Tools,
