@@ -109,8 +109,8 @@ def open_lab(context: Any, server: LabServer, query: str = "reset", workspace: s
 def wait_for_lab(page: Any) -> None:
     """Until JupyterLab has started and its layout is restored."""
     page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=LOAD_MS)
-    page.wait_for_function("window.jupyterapp !== undefined", timeout=LOAD_MS)
-    page.evaluate("window.jupyterapp.restored.then(() => true)")
+    # JupyterLab may navigate once more on its own; a function that is waited for survives that, an evaluation does not.
+    page.wait_for_function("window.jupyterapp?.restored.then(() => true)", timeout=LOAD_MS)
 
 
 def run_command(page: Any, command: str, args: dict[str, Any] | None = None) -> None:
