@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,7 +19,7 @@ from harnesslab.harness.load import Harness, load_harness
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
 from harnesslab.rollout.registry import lasting_name, load_environment
-from harnesslab.store import Candidate, HistoryEntry, LabRepo, RunStore
+from harnesslab.store import Candidate, HistoryEntry, LabRepo, RunStore, new_opening
 from harnesslab.store.core import LEARNING
 
 SETTINGS = "lab.json"
@@ -48,12 +49,17 @@ class Lab:
         if name is None:
             raise ConfigError(f"{folder} does not say which environment it is for: pass env='kitchen', for example")
         environment = load_environment(name)
+        past: list[dict[str, Any]] = []
         if fresh and folder.exists():
-            _move_aside(folder)
+            opened = _openings_of(folder)
+            aside = _move_aside(folder)
+            past = [{**opening, "lab": opening["lab"] or aside.name} for opening in opened]
         if (folder / ".git").exists():
             repo = LabRepo.open(folder)
         else:
             repo = LabRepo.create(folder, read_folder(environment.starter()))
+            if past:
+                repo.record_openings(past, on=repo.root())
         lab = cls(repo, RunStore.open(folder), environment, trust=trust)
         if isinstance(env, str):
             _remember(folder, lasting_name(env))
@@ -95,13 +101,31 @@ class Lab:
         return Table(rows, title="learning curve", columns=CURVE_COLUMNS)
 
     def openings(self) -> Table:
-        """Each opening of the sealed split: when, with which backbone and commit, by whom."""
+        """Each opening of the sealed split, newest first: when, of which environment, with which commit and backbone, by whom.
+
+        They are kept as git notes. ``lab`` names the lab in whose place this one was started over, for what was opened there.
+        """
         rows = [
-            {"when": _when(event["at"]), "commit": event["data"]["commit"][:10],
-             "backbone": event["data"]["backbone"].get("model"), "who": event["data"]["who"]}
-            for event in self.runs.events("sealed")
-        ]  # fmt: skip
-        return Table(rows, title="openings of the sealed split")
+            {
+                "when": _when(opening["at"]),
+                "environment": opening["environment"] or self.environment.name,
+                "commit": opening["commit"][:10],
+                "backbone": opening["backbone"].get("model"),
+                "who": opening["who"],
+                "lab": opening["lab"],
+            }
+            for opening in reversed(self.repo.openings(self.runs))
+        ]
+        columns = ["when", "environment", "commit", "backbone", "who"]
+        columns += ["lab"] if any(row["lab"] for row in rows) else []
+        return Table(rows, title="openings of the sealed split", columns=columns)
+
+    def record_opening(self, commit: str, backbone: Mapping[str, Any], environment: Environment, who: str) -> None:
+        """Note in git that the sealed split of an environment is opened now. Raises StoreError."""
+        about = {"environment": environment.name, "version": environment.version}
+        now = new_opening(commit, backbone=dict(backbone), who=who, **about)
+        # With the first one come those that only an older database has.
+        self.repo.record_openings([*self.repo.openings(self.runs), now])
 
     # -- records --------------------------------------------------------------------------------------
 
@@ -212,6 +236,27 @@ def _near(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
+
+
+def _openings_of(folder: Path) -> list[dict[str, Any]]:
+    """What is on record of the sealed split in a lab that is about to be moved aside, each with its environment."""
+    if not (folder / ".git").exists():
+        return []
+    try:
+        with contextlib.closing(LabRepo.open(folder)) as repo, RunStore.open(folder) as runs:
+            return [
+                opening | {"environment": opening["environment"] or _played(runs, opening) or _remembered(folder) or ""}
+                for opening in repo.openings(runs)
+            ]
+    except (StoreError, ConfigError) as error:
+        warnings.warn(f"the new lab does not know how often the sealed split was opened before: {error}", stacklevel=3)
+        return []
+
+
+def _played(runs: RunStore, opening: Mapping[str, Any]) -> str:
+    """The environment of the run that an older record of an opening belongs to."""
+    found = runs.runs(split="sealed", commit=opening["commit"], limit=1)
+    return str(found[0]["identity"].get("environment", "")) if found else ""
 
 
 def _move_aside(folder: Path) -> Path:

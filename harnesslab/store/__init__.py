@@ -4,6 +4,7 @@ from harnesslab.store.candidates import Candidate, Filter, Page
 from harnesslab.store.decisions import Decision
 from harnesslab.store.diff import Diff, FileDiff
 from harnesslab.store.foreign import ForeignCandidate, list_foreign
+from harnesslab.store.openings import new_opening
 from harnesslab.store.repo import HistoryEntry, LabRepo
 from harnesslab.store.retry import RetryConflict
 from harnesslab.store.runs import EPISODE_FIELDS, RunStore, identity_hash
@@ -23,4 +24,5 @@ __all__ = [
     "RunStore",
     "identity_hash",
     "list_foreign",
+    "new_opening",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from harnesslab.store.core import Core, exclude_records
 from harnesslab.store.decisions import Decision, commit_of
 from harnesslab.store.diff import Diff, compare
 from harnesslab.store.git import run_in
+from harnesslab.store.journal import Journal
 from harnesslab.store.moves import RefMove
 from harnesslab.store.notes import read_note
 from harnesslab.store.objects import read_commits, read_files, write_commit, write_tree
+from harnesslab.store.openings import all_openings, write_openings
 from harnesslab.store.refs import BASELINE, NOTES, check_name, check_path, new_id
 from harnesslab.store.retry import reapply
 
@@ -167,6 +169,10 @@ class LabRepo:
         note = read_note(self._core.git, notes, self.resolve(commit))
         return None if note is None or note.get("state") == "pending" else note
 
+    def openings(self, journal: Journal) -> list[dict[str, Any]]:
+        """The openings of the sealed split, oldest first; `journal` adds what only older records hold."""
+        return all_openings(self._core.git, journal)
+
     def files(self, commit: str) -> dict[str, bytes]:
         """All files of the harness at a commit, path to content."""
         return read_files(self._core.git, self.resolve(commit), MAX_HARNESS_BYTES)
@@ -203,6 +209,10 @@ class LabRepo:
                     "The change leaves every file as it is in the baseline; nothing to propose.", cause="proposal"
                 )
             return self._keep(write_commit(core.git, tree, (baseline,), message, meta or {}))
+
+    def record_openings(self, openings: Sequence[Mapping[str, Any]], on: str | None = None) -> None:
+        """Note openings of the sealed split on their commits (`on`: on this one instead); those on record stay."""
+        write_openings(self._core, openings, on)
 
     def promote(self, candidate_id: str, verdict: Mapping[str, Any]) -> Decision:
         """Fast-forward the baseline to the candidate; `BaselineMoved` if it was made on another baseline."""

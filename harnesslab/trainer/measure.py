@@ -77,10 +77,7 @@ class Measurer:
     def record_opening(self, commit: str, panel: Panel) -> None:
         """Note in the lab that the sealed split is opened; other splits need no note."""
         if panel.split == "sealed":
-            self.lab.runs.add_event(
-                "sealed",
-                {"commit": commit, "backbone": self.backbone.identity, "who": whoami(self.lab.path)},
-            )
+            self.lab.record_opening(commit, self.backbone.identity, self.world, whoami(self.lab.path))
 
     def identity(self, panel: Panel) -> dict[str, Any]:
         """The identity of a measurement on the panel; see :mod:`harnesslab.rollout.identity`."""

@@ -44,7 +44,8 @@ def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) ->
     rows.append(result_row(lab, trainer.measure("sealed", commit=trained), harness=name))
     for control in chosen:
         rows.append(result_row(lab, trainer.measure("sealed", commit=trained, llm=control), harness=name))
-    title = f"sealed split of {lab.environment.name}, {counted(len(panel.tasks), 'task')}, {counted(len(lab.openings()), 'run')} on record"
+    known = sum(row["environment"] == lab.environment.name for row in lab.openings())
+    title = f"sealed split of {lab.environment.name}, {counted(len(panel.tasks), 'task')}, {counted(known, 'run')} on record"
     table = Table([*rows, *bound_rows(floor, ceiling, len(panel.tasks))], title=title, columns=COLUMNS)
     if any(row["forced"] >= 100 for row in rows):
         table.notes.append("No executed action was the model's own: the harness plays alone.")
