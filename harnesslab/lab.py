@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, OrderError, StoreError
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
+from harnesslab.labfolder import full_path, is_lab, refuse_moving
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
 from harnesslab.rollout.registry import lasting_name, load_environment
@@ -37,29 +39,30 @@ class Lab:
     def open(
         cls, path: str | Path, env: str | Environment | None = None, *, trust: bool = False, fresh: bool = False
     ) -> Lab:
-        """Open the lab at ``path``; make it from the environment's starter harness where there is none.
+        """Open the lab at ``path``; make it from the environment's starter harness where nothing, or an empty folder, is.
 
         ``env``: a name from ``harnesslab envs list``, or an environment object; may be left out for a lab that has been
         opened with one before. ``trust``: run the Python interventions of this lab in this process. ``fresh``: start
-        over; a lab that is there already is moved aside (``NAME.1``, ``NAME.2``, ...), so nothing is lost.
-        Raises ConfigError when no environment is known, EnvironmentUnavailable, StoreError.
+        over; a lab that is there already is moved aside (``NAME.1``, ``NAME.2``, ...), so nothing is lost. A folder that
+        holds anything but a lab is refused, and nothing in it is touched. Raises ConfigError when no environment is known, EnvironmentUnavailable, StoreError.
         """
-        folder = Path(path).expanduser().resolve()
+        folder = full_path(path)
+        there = is_lab(folder)
+        if there and fresh:
+            refuse_moving(folder)
         name = env if env is not None else _remembered(folder)
         if name is None:
             raise ConfigError(f"{folder} does not say which environment it is for: pass env='kitchen', for example")
         environment = load_environment(name)
+        starter = read_folder(environment.starter()) if fresh or not there else {}
         past: list[dict[str, Any]] = []
-        if fresh and folder.exists():
+        if there and fresh:
             opened = _openings_of(folder)
             aside = _move_aside(folder)
             past = [{**opening, "lab": opening["lab"] or aside.name} for opening in opened]
-        if (folder / ".git").exists():
-            repo = LabRepo.open(folder)
-        else:
-            repo = LabRepo.create(folder, read_folder(environment.starter()))
-            if past:
-                repo.record_openings(past, on=repo.root())
+        repo = LabRepo.create(folder, starter) if starter else LabRepo.open(folder)
+        if past:
+            repo.record_openings(past, on=repo.root())
         lab = cls(repo, RunStore.open(folder), environment, trust=trust)
         if isinstance(env, str):
             _remember(folder, lasting_name(env))
@@ -240,8 +243,6 @@ def _near(path: Path) -> str:
 
 def _openings_of(folder: Path) -> list[dict[str, Any]]:
     """What is on record of the sealed split in a lab that is about to be moved aside, each with its environment."""
-    if not (folder / ".git").exists():
-        return []
     try:
         with contextlib.closing(LabRepo.open(folder)) as repo, RunStore.open(folder) as runs:
             return [
@@ -260,11 +261,9 @@ def _played(runs: RunStore, opening: Mapping[str, Any]) -> str:
 
 
 def _move_aside(folder: Path) -> Path:
-    """Rename a lab's folder to the first free ``NAME.n``; refuses anything that is no lab."""
-    if not (folder / ".git").exists():
-        raise StoreError(f"{folder} is there and is no lab: choose another folder")
+    """Rename a lab's folder to the first free ``NAME.n``."""
     number = 1
-    while (aside := folder.with_name(f"{folder.name}.{number}")).exists():
+    while os.path.lexists(aside := folder.with_name(f"{folder.name}.{number}")):
         number += 1
     try:
         return folder.rename(aside)

@@ -41,7 +41,7 @@ def test_starting_over_loses_nothing(open_lab: Callable[..., Any], tmp_path: Pat
     assert open_lab("lab.1").repo.candidates().total == 1
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "thesis.txt").write_text("years of work", encoding="utf-8")
-    with pytest.raises(StoreError, match="no lab"):
+    with pytest.raises(StoreError, match="not a lab"):
         open_lab("papers", fresh=True)
     assert (tmp_path / "papers" / "thesis.txt").exists()
 

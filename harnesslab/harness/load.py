@@ -101,7 +101,7 @@ def load_harness(files: Mapping[str, bytes], *, trust: bool = False) -> Harness:
     """
     if MANIFEST not in files:
         raise HarnessFileError(MANIFEST, "not found; a harness is a folder with this file in it")
-    manifest = _manifest(decode(MANIFEST, files[MANIFEST]))
+    manifest = read_manifest(decode(MANIFEST, files[MANIFEST]))
     interventions: list[Intervention] = []
     stems: dict[str, str] = {}
     for path in sorted(files, key=_order):
@@ -161,7 +161,8 @@ def _bind(interventions: Sequence[Intervention]) -> None:
         cls.bind(members)
 
 
-def _manifest(text: str) -> Manifest:
+def read_manifest(text: str) -> Manifest:
+    """The text of a ``harness.toml``, checked. Raises HarnessFileError, with line and key."""
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -26,6 +26,8 @@ from harnesslab.store.retry import reapply
 
 MAX_HARNESS_BYTES = 20_000_000
 """The files of one harness commit, together, at most."""
+START = "Start the lab"
+"""The subject of a lab's first commit."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class LabRepo:
         return cls(core)
 
     @classmethod
-    def create(cls, path: Path | str, files: Mapping[str, str | bytes], message: str = "Start the lab") -> LabRepo:
+    def create(cls, path: Path | str, files: Mapping[str, str | bytes], message: str = START) -> LabRepo:
         """Make a lab in folder `path` whose first baseline holds `files`. Also works inside another repository."""
         target = Path(path).expanduser().resolve()
         if (target / ".git").exists():
@@ -77,7 +79,7 @@ class LabRepo:
             run_in(target, "init", "-q", "--template=", "--initial-branch=main")
             core = Core(target)
             exclude_records(core.git_dir)
-            first = write_commit(core.git, write_tree(core.git, None, files), (), message)
+            first = write_commit(core.git, write_tree(core.git, None, files), (), message, {"lab": 1})
             core.moves.git.run("update-ref", BASELINE, first, "", write=True)
             core.git.run("read-tree", "--reset", "-u", first, write=True)
         except BaseException as error:

@@ -1,0 +1,128 @@
+"""Which folders are labs: told from git alone, before anything in the folder is written or trusted.
+
+A lab is a git repository of its own, with its `.git` folder in it, whose branch `main` holds a harness. That also holds for
+a clone made by plain git, which brings neither refs nor records along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from pathlib import Path
+
+from harnesslab.errors import HarnessFileError, StoreError
+from harnesslab.harness.files import MANIFEST, decode
+from harnesslab.harness.load import read_manifest
+from harnesslab.store.git import Git
+from harnesslab.store.objects import read_commits
+from harnesslab.store.refs import BASELINE, NOTES
+from harnesslab.store.repo import START
+
+_REFS = ("refs/harnesslab", NOTES)
+_RESERVED = (".git", ".harnesslab")
+_SHOWN = 3
+_INSTEAD = "choose a folder that is empty or does not exist yet"
+
+
+def full_path(path: str | Path) -> Path:
+    """The absolute path of a lab's folder, links resolved. Raises StoreError for what cannot be a path."""
+    try:
+        folder = Path(path).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a null byte, the home of nobody
+        raise StoreError(f"{str(path)[:200]!r} is not a usable path: {error}.", cause="not_a_lab") from error
+    reserved = next((part for part in folder.parts if part in _RESERVED), None)
+    if reserved:
+        raise _not_a_lab(folder, f"is inside a {reserved} folder")
+    return folder
+
+
+def is_lab(folder: Path) -> bool:
+    """True for a lab, False where a lab can be made: nothing is there, or an empty folder.
+
+    Raises StoreError, cause ``not_a_lab``, for everything else. Writes nothing.
+    """
+    names = _names(folder)
+    if not names:
+        _refuse_special(folder)
+        return False
+    dot_git = folder / ".git"
+    if dot_git.is_symlink():
+        raise _not_a_lab(folder, "has a link in place of its .git folder")
+    if dot_git.is_file():
+        raise _not_a_lab(folder, "is a linked worktree or a submodule of another git repository")
+    if not dot_git.is_dir():
+        if {"HEAD", "objects", "refs"} <= set(names):
+            raise StoreError(
+                f"{folder} is a bare git repository, not a lab; clone it and open the clone.", cause="not_a_lab"
+            )
+        _refuse_special(folder)
+        more = ", ..." if len(names) > _SHOWN else ""
+        raise _not_a_lab(folder, f"holds other files ({', '.join(names[:_SHOWN])}{more})")
+    git = Git(folder)
+    blob = git.resolve_many([f"{BASELINE}:{MANIFEST}"])[0]
+    if blob is None:
+        raise _not_a_lab(folder, f"is a git repository whose branch 'main' has no {MANIFEST}")
+    if not _is_ours(git):
+        try:
+            read_manifest(decode(MANIFEST, git.objects([blob]).get(blob, b"")))
+        except HarnessFileError as error:
+            raise _not_a_lab(folder, f"is a git repository with a {MANIFEST} that describes no harness") from error
+    return True
+
+
+def refuse_moving(folder: Path) -> None:
+    """Raise StoreError unless the lab in ``folder`` may be moved aside: harnesslab made it, and it is not the working folder."""
+    _refuse_special(folder)
+    with contextlib.suppress(OSError):  # the working folder may be gone
+        here = Path.cwd().resolve()
+        if here.is_relative_to(folder):
+            raise StoreError(
+                f"{folder} is, or contains, the working folder of this process, so it is not moved aside; "
+                "start over from another folder."
+            )
+    if not _is_ours(Git(folder)):
+        raise StoreError(
+            f"{folder} was not made by harnesslab, so it is not moved aside; move it yourself or {_INSTEAD}.",
+            cause="not_a_lab",
+        )
+
+
+def _is_ours(git: Git) -> bool:
+    """Whether harnesslab made the repository: its refs, or how its history starts. A shallow clone is known by its newest commit."""
+    if git.text("for-each-ref", "--count=1", "--format=%(refname)", *_REFS):
+        return True
+    roots = git.text("rev-list", "--max-parents=0", "--max-count=20", BASELINE, "--").split()
+    newest = git.resolve_many([f"{BASELINE}^{{commit}}"])
+    commits = read_commits(git, [commit for commit in (*roots, *newest) if commit])
+    return any(commit.meta for commit in commits) or any(
+        commit.subject == START for commit in commits if not commit.parents
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    """What is in the folder, sorted; empty where nothing is there."""
+    try:
+        return sorted(itertools.islice((entry.name for entry in folder.iterdir()), 10_000))
+    except FileNotFoundError:
+        return []
+    except NotADirectoryError:
+        if folder.exists():
+            raise _not_a_lab(folder, "is a file") from None
+        raise _not_a_lab(folder, "is below a file") from None
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be read: {error.strerror}.") from error
+
+
+def _refuse_special(folder: Path) -> None:
+    """A lab does not take the place of somebody's home, or of the root."""
+    home = None
+    with contextlib.suppress(RuntimeError, OSError):
+        home = Path.home().resolve()
+    if folder == Path(folder.anchor):
+        raise _not_a_lab(folder, "is the root of the file system")
+    if home is not None and (folder == home or home.is_relative_to(folder)):
+        raise _not_a_lab(folder, "is, or holds, your home folder")
+
+
+def _not_a_lab(folder: Path, why: str) -> StoreError:
+    return StoreError(f"{folder} {why}, so it is not a lab; {_INSTEAD}.", cause="not_a_lab")
