@@ -192,9 +192,7 @@ def train(
 def _open(path: Path) -> Lab:
     from harnesslab.lab import Lab
 
-    if not (path / ".git").exists():
-        raise HarnesslabError(f"{path} is no lab: it has no git repository of its own")
-    return Lab.open(path)
+    return Lab.look(path)
 
 
 def _table(rows: list[dict[str, Any]]) -> None:

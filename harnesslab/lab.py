@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import warnings
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, OrderError, StoreError
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
+from harnesslab.labenv import remember, remembered, remembered_environment
 from harnesslab.labfolder import full_path, is_lab, refuse_moving
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
@@ -24,54 +24,103 @@ from harnesslab.rollout.registry import lasting_name, load_environment
 from harnesslab.store import Candidate, HistoryEntry, LabRepo, RunStore, new_opening
 from harnesslab.store.core import LEARNING
 
-SETTINGS = "lab.json"
-"""In ``.harnesslab``: which environment the lab is for. Not in git; ``Lab.open(path, env=...)`` writes it again."""
-
 
 class Lab:
     """The user's handle. Open one with :meth:`Lab.open`."""
 
-    def __init__(self, repo: LabRepo, runs: RunStore, environment: Environment, *, trust: bool = False):
-        self.repo, self.runs, self.environment, self.trust = repo, runs, environment, trust
+    def __init__(
+        self,
+        path: Path,
+        environment: Environment | None,
+        *,
+        trust: bool = False,
+        starter: Mapping[str, bytes] | None = None,
+        remember: str | None = None,
+    ):
+        """Nothing is read or written yet. ``starter``: the files of a lab that is still to be made."""
+        self.path, self.trust = path, trust
+        self._environment, self._starter, self._name = environment, starter, remember
         self._harnesses: dict[str, Harness] = {}
 
     @classmethod
     def open(
         cls, path: str | Path, env: str | Environment | None = None, *, trust: bool = False, fresh: bool = False
     ) -> Lab:
-        """Open the lab at ``path``; make it from the environment's starter harness where nothing, or an empty folder, is.
+        """Open the lab at ``path``. Where nothing is there, or an empty folder, make it from the environment's starter harness.
 
-        ``env``: a name from ``harnesslab envs list``, or an environment object; may be left out for a lab that has been
-        opened with one before. ``trust``: run the Python interventions of this lab in this process. ``fresh``: start
-        over; a lab that is there already is moved aside (``NAME.1``, ``NAME.2``, ...), so nothing is lost. A folder that
-        holds anything but a lab is refused, and nothing in it is touched. Raises ConfigError when no environment is known, EnvironmentUnavailable, StoreError.
+        ``env``: a name from ``harnesslab envs list``, a folder or import path of your own, or an environment object. For a lab
+        that was opened before it may be left out; a folder or import path is then only used with ``trust``, since
+        somebody else may have written it into the lab. ``trust``: run code that this lab names, its Python interventions
+        included, in this process. ``fresh``: start over; a lab that is there already is moved aside (``NAME.1``,
+        ``NAME.2``, ...), so nothing is lost. A folder that holds anything but a lab is refused and stays as it is.
+        Raises ConfigError when no environment is known, EnvironmentUnavailable, StoreError.
         """
-        folder = full_path(path)
-        there = is_lab(folder)
-        if there and fresh:
-            refuse_moving(folder)
-        name = env if env is not None else _remembered(folder)
-        if name is None:
-            raise ConfigError(f"{folder} does not say which environment it is for: pass env='kitchen', for example")
-        environment = load_environment(name)
-        starter = read_folder(environment.starter()) if fresh or not there else {}
-        past: list[dict[str, Any]] = []
-        if there and fresh:
-            opened = _openings_of(folder)
-            aside = _move_aside(folder)
-            past = [{**opening, "lab": opening["lab"] or aside.name} for opening in opened]
-        repo = LabRepo.create(folder, starter) if starter else LabRepo.open(folder)
-        if past:
-            repo.record_openings(past, on=repo.root())
-        lab = cls(repo, RunStore.open(folder), environment, trust=trust)
-        if isinstance(env, str):
-            _remember(folder, lasting_name(env))
+        lab = cls.prepare(path, env, trust=trust)
+        if fresh and lab._starter is None:
+            lab._start_over()
+        lab._keep()
         return lab
 
+    @classmethod
+    def prepare(cls, path: str | Path, env: str | Environment | None = None, *, trust: bool = False) -> Lab:
+        """As :meth:`open`, but a lab that is not there yet is only made when it is first used. Checks everything; writes nothing."""
+        folder = full_path(path)
+        there = is_lab(folder)
+        environment = load_environment(env if env is not None else remembered_environment(folder, trust))
+        starter = None if there else read_folder(environment.starter())
+        name = lasting_name(env) if isinstance(env, str) else None
+        return cls(folder, environment, trust=trust, starter=starter, remember=name)
+
+    @classmethod
+    def look(cls, path: str | Path) -> Lab:
+        """A lab to look at: no environment is loaded and no record is started. Raises StoreError where there is no lab."""
+        folder = full_path(path)
+        if not is_lab(folder):
+            raise StoreError(f"There is no lab in {folder}.", cause="not_a_lab")
+        return cls(folder, None)
+
     @property
-    def path(self) -> Path:
-        """The lab's folder."""
-        return self.repo.path
+    def environment(self) -> Environment:
+        """What the lab is for. Raises OrderError for a lab that was opened by :meth:`look`."""
+        if self._environment is None:
+            raise OrderError(f"{self.path} was opened only to look at; use Lab.open(path, env=...) to work with it")
+        return self._environment
+
+    @property
+    def exists(self) -> bool:
+        """Whether the lab is on disk; one from :meth:`prepare` may not be yet."""
+        return self._starter is None or "repo" in self.__dict__
+
+    @cached_property
+    def repo(self) -> LabRepo:
+        """Its git repository."""
+        # Another notebook may have made it since.
+        if self._starter is None or is_lab(self.path):
+            return LabRepo.open(self.path)
+        return LabRepo.create(self.path, self._starter)
+
+    @cached_property
+    def runs(self) -> RunStore:
+        """Its records."""
+        self.repo  # noqa: B018  (the repository comes first: it may have to be made)
+        store = RunStore.open(self.path)
+        if self._name is not None:
+            remember(self.path, self._name)
+        return store
+
+    def _keep(self) -> None:
+        """Make and open everything now."""
+        self.runs  # noqa: B018
+
+    def _start_over(self) -> None:
+        refuse_moving(self.path)
+        starter = read_folder(self.environment.starter())
+        opened = _openings_of(self.path)
+        aside = _move_aside(self.path)
+        self._starter = starter
+        past = [{**opening, "lab": opening["lab"] or aside.name} for opening in opened]
+        if past:
+            self.repo.record_openings(past, on=self.repo.root())
 
     def harness(self, commit: str | None = None) -> Harness:
         """The harness at a commit (default: the baseline), loaded and checked."""
@@ -185,11 +234,14 @@ class Lab:
 
     def close(self) -> None:
         """Give back the database and git processes."""
-        self.runs.close()
-        self.repo.close()
+        for part in ("runs", "repo"):
+            if part in self.__dict__:
+                self.__dict__[part].close()
 
     def __repr__(self) -> str:
-        return f"Lab({_near(self.path)!r}, env={self.environment.name!r}, baseline={self.repo.baseline()[:10]})"
+        env = self._environment.name if self._environment is not None else None
+        baseline = self.repo.baseline()[:10] if self.exists else "not made yet"
+        return f"Lab({_near(self.path)!r}, env={env!r}, baseline={baseline})"
 
 
 def _log_row(entry: HistoryEntry) -> dict[str, Any]:
@@ -246,7 +298,7 @@ def _openings_of(folder: Path) -> list[dict[str, Any]]:
     try:
         with contextlib.closing(LabRepo.open(folder)) as repo, RunStore.open(folder) as runs:
             return [
-                opening | {"environment": opening["environment"] or _played(runs, opening) or _remembered(folder) or ""}
+                opening | {"environment": opening["environment"] or _played(runs, opening) or remembered(folder) or ""}
                 for opening in repo.openings(runs)
             ]
     except (StoreError, ConfigError) as error:
@@ -269,23 +321,6 @@ def _move_aside(folder: Path) -> Path:
         return folder.rename(aside)
     except OSError as error:
         raise StoreError(f"{folder} cannot be moved aside: {error.strerror}") from error
-
-
-def _remembered(folder: Path) -> str | None:
-    settings = folder / ".harnesslab" / SETTINGS
-    try:
-        return str(json.loads(settings.read_text(encoding="utf-8"))["environment"])
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ConfigError(f"{settings} is damaged ({error}): delete it and pass env=...") from error
-
-
-def _remember(folder: Path, name: str) -> None:
-    settings = folder / ".harnesslab" / SETTINGS
-    text = json.dumps({"environment": name})
-    if not settings.exists() or settings.read_text(encoding="utf-8") != text:
-        settings.write_text(text, encoding="utf-8")
 
 
 def _utf8(path: str, data: bytes) -> str:

@@ -56,6 +56,22 @@ def lasting_name(name: str) -> str:
     return str(Path(name).expanduser().resolve()) if is_path(name) else name
 
 
+def is_installed(name: str, *, outside: Path) -> bool:
+    """Whether ``name`` means something that was installed, and not code below the folder ``outside``.
+
+    An import path or a folder's path is never installed: it can name anything. Nothing is imported.
+    """
+    if ":" in name or is_path(name):
+        return False
+    point = environments().get(name)
+    if point is None:
+        folder = find_folder(name)
+        # A name that means nothing runs nothing either: `load_environment` says what there is.
+        return folder is None or not folder.path.is_relative_to(outside)
+    # A Python that was started in a foreign folder also finds the packages that lie there.
+    return point.dist is None or not Path(str(point.dist.locate_file(""))).resolve().is_relative_to(outside)
+
+
 def _entry_point(name: str) -> Any:
     known = environments()
     if name not in known:
@@ -89,7 +105,7 @@ def _unknown(name: str, known: list[str]) -> str:
     suggestion = f" Did you mean '{close[0]}'?" if close else ""
     there = ", ".join(known) or "none"
     return (
-        f"There is no environment '{name}'.{suggestion} Installed are: {there}. Another one comes with its package "
+        f"There is no environment {name[:100]!r}.{suggestion} Installed are: {there}. Another one comes with its package "
         f"(entry point group '{GROUP}'), by a folder's path, './name', or by import path, 'package.module:callable'."
     )
 

@@ -21,5 +21,8 @@ def check_parts(**parts: Any) -> None:
         wanted, what = _PARTS[name]
         if isinstance(part, type):
             raise ConfigError(f"{name} is the class {part.__name__}: make one, with {part.__name__}()")
-        if part is not None and not all(hasattr(part, attribute) for attribute in wanted):
+        # The class is asked first: asking a prepared lab for its repository would make it.
+        if part is not None and not all(
+            hasattr(type(part), attribute) or hasattr(part, attribute) for attribute in wanted
+        ):
             raise ConfigError(f"{name} must be {what}, not {part!r:.60}")

@@ -108,12 +108,18 @@ def find_folder(name: str) -> EnvFolder | None:
     """
     if is_path(name):
         path = Path(name).expanduser()
-        if not (path / MANIFEST).is_file():
+        try:
+            there = (path / MANIFEST).is_file()
+        except (OSError, ValueError):  # too long for a path, or with a null byte
+            there = False
+        if not there:
             raise ConfigError(
-                f"There is no environment in {path}: it has no {MANIFEST}. Make one: harnesslab envs new NAME"
+                f"There is no environment in {str(path)[:300]}: it has no {MANIFEST}. Make one: harnesslab envs new NAME"
             )
         return EnvFolder(path)
     home = _home()
+    if not re.fullmatch(r"[\w-]{1,100}", name):
+        return None
     inside = home / name.replace("-", "_") if home is not None else None
     return EnvFolder(inside) if inside is not None and (inside / MANIFEST).is_file() else None
 

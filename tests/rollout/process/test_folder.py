@@ -153,7 +153,9 @@ def test_a_lab_finds_its_folder_from_any_place(write: Any, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     hl.Lab.open("lab", env="./small").close()
     monkeypatch.chdir("/")
-    lab = hl.Lab.open(tmp_path / "lab")
+    with pytest.raises(ConfigError, match=r"small.*trust=True"):  # the folder was named then, not now
+        hl.Lab.open(tmp_path / "lab")
+    lab = hl.Lab.open(tmp_path / "lab", trust=True)
     assert lab.environment.name == "small"
     lab.close()
     assert lasting_name("kitchen") == "kitchen" and lasting_name("a.b:c") == "a.b:c"
