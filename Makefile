@@ -1,10 +1,14 @@
-# Two commands do everything: `make demo` and `make test`. `make lab` opens JupyterLab.
+# `make demo` shows it, `make quick` checks an edit, `make test` checks everything, `make docs` builds the documentation.
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 export LIVE
+# Test processes at once.
+JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest -q
+PARALLEL := -n $(JOBS) --dist loadscope
 
-.PHONY: demo test lab install lint notebooks unit clean
+.PHONY: demo test quick docs lab install lint notebooks unit clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python notebooks/demo.py
@@ -13,7 +17,17 @@ lab: $(VENV)/.demo
 	$(BIN)/harnesslab models get smollm2-135m
 	$(BIN)/jupyter lab --LabApp.news_url=None notebooks/01_train_a_harness.ipynb
 
-test: lint notebooks unit
+test: lint docs notebooks unit
+
+quick: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(PYTEST) $(PARALLEL) -m "not slow" tests
+
+# The pages of the tutorials are the notebooks as they were executed; nothing is executed here.
+docs: $(VENV)/.test
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -38,8 +52,8 @@ $(VENV)/.envs: $(VENV)/.test $(wildcard envs/harnesslab_envs/*/env.toml envs/har
 
 # The browser has a process of its own: it keeps an event loop, and what it leaves behind must not meet other tests.
 unit: $(VENV)/.test $(VENV)/.envs
-	$(BIN)/python -m pytest -q tests/browser
-	HARNESSLAB_ENVS=$(HARNESSLAB_ENVS) $(BIN)/python -m pytest -q tests --ignore=tests/browser
+	$(PYTEST) tests/browser
+	HARNESSLAB_ENVS=$(HARNESSLAB_ENVS) $(PYTEST) $(PARALLEL) tests --ignore=tests/browser
 
 install: $(VENV)/.test
 
@@ -60,8 +74,8 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
-	$(call pip_install,lab$(comma)local$(comma)dask$(comma)test)
+	$(call pip_install,lab$(comma)local$(comma)dask$(comma)test$(comma)docs)
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) labs notebooks/labs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/tutorials docs/reference/generated labs notebooks/labs .pytest_cache .mypy_cache .ruff_cache .hypothesis

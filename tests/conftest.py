@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,51 @@ import pytest
 
 import harnesslab as hl
 from tests.worlds import CorridorWorld
+
+# pytest-xdist sets it in its workers; tables would then be as narrow as a terminal that nobody sees.
+os.environ.pop("COLUMNS", None)
+
+SLOW = (
+    "analysis/test_plots.py",
+    "browser",
+    "envs",
+    "envtools",
+    "harness/test_reply_formats.py::test_a_hostile_reply_is_read_soon",
+    "llm/test_client.py",
+    "llm/test_local.py",
+    "llm/test_record.py",
+    "packaging",
+    "panels",
+    "rollout/process",
+    "rollout/test_owners.py",
+    "rollout/test_remote.py",
+    "server",
+    "store/test_crash.py",
+    "store/test_index.py",
+    "store/test_model.py",
+    "test_benchmark_environments.py",
+    "test_binder.py",
+    "test_data.py",
+    "test_extras.py",
+    "test_testing.py",
+    "trainer/test_endpoint_failures.py",
+    "trainer/test_killed.py",
+    "trainer/test_mining_end_to_end.py",
+    "trainer/test_mining_estimator.py",
+    "trainer/test_owners.py",
+)
+"""What `make quick` leaves out: folders, modules and tests that take seconds each."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests in `SLOW`."""
+    here = Path(__file__).parent
+    for item in items:
+        if not item.path.is_relative_to(here):
+            continue
+        name = f"{item.path.relative_to(here).as_posix()}::{item.name.partition('[')[0]}"
+        if any(name == slow or name.startswith((f"{slow}/", f"{slow}::")) for slow in SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -193,13 +193,13 @@ HOSTILE = {
 @pytest.mark.parametrize("size", [None, 99_000])
 def test_a_hostile_reply_is_read_soon(name: str, size: int | None) -> None:
     raw = HOSTILE[name][:size]
-    begun = time.perf_counter()
+    begun = time.process_time()
     for protocol in ("text", "json", "tools"):
         action = rescued(raw, protocol=protocol).action
         json.dumps(to_json(action)).encode("ascii")
         rescued(raw, None, protocol=protocol)
         parse("", [{"function": {"name": "bash", "arguments": raw}}], "tools", BASH)
-    assert time.perf_counter() - begun < 6, "no part of the reader may be quadratic"
+    assert time.process_time() - begun < 6, "no part of the reader may be quadratic"
 
 
 def test_the_readers_are_tried_on_every_prefix_of_the_corpus() -> None:
