@@ -7,18 +7,19 @@ not played a second time; what was unscorable is, unless its task was set aside.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harnesslab.errors import ConfigError, UnmeasurableRun
+from harnesslab.harness.load import Harness, load_harness
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.llm.types import Backbone, Completion
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, tasks_of
 from harnesslab.rollout.episode import Limits
-from harnesslab.rollout.identity import measurement_identity
+from harnesslab.rollout.identity import digest, measurement_identity
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job, Runner
@@ -62,6 +63,8 @@ class Measurer:
     executor: Executor | None = None
     environment: Environment | None = None
     """Another environment than the lab's own, for transfer."""
+    base: Mapping[str, bytes] = field(default_factory=dict)
+    """Files that are put over those of each harness, such as another environment's base prompt."""
     limits: Limits | None = None
     tolerance: float = DEFAULT
     """Unscorable episodes that a run may have; see :class:`~harnesslab.trainer.tolerance.Triage`."""
@@ -79,8 +82,15 @@ class Measurer:
         if panel.split == "sealed":
             self.lab.record_opening(commit, self.backbone.identity, self.world, whoami(self.lab.path))
 
+    def harness(self, commit: str) -> Harness:
+        """The harness at ``commit`` as it is played."""
+        if not self.base:
+            return self.lab.harness(commit)
+        return load_harness({**self.lab.repo.files(commit), **self.base}, trust=self.lab.trust)
+
     def identity(self, panel: Panel) -> dict[str, Any]:
         """The identity of a measurement on the panel; see :mod:`harnesslab.rollout.identity`."""
+        base = {path: data.decode("utf-8", "replace") for path, data in self.base.items()}
         return measurement_identity(
             self.world,
             panel.tasks,
@@ -90,7 +100,7 @@ class Measurer:
             seed=self.seed,
             tolerance=None if self.tolerance == DEFAULT else self.tolerance,
             leave_out=self.leave_out,
-        )
+        ) | ({"base": digest(base)} if base else {})
 
     def runner(self) -> Runner:
         """A runner with this measurer's budget, workers and seed."""
@@ -220,7 +230,7 @@ class Measurer:
 
     def _jobs(self, runs: dict[str, Run], panel: Panel, triage: Triage) -> list[Job]:
         """What is still to play, task by task, the sides of one task beside each other; what broke comes first."""
-        pipelines = {side: Pipeline(self.lab.harness(run.commit)) for side, run in runs.items()}
+        pipelines = {side: Pipeline(self.harness(run.commit)) for side, run in runs.items()}
         have = {
             side: {e.key for e in run.episodes if e.status == "finished" or triage.is_aside(run, e)}
             for side, run in runs.items()

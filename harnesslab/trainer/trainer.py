@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from harnesslab.analysis.table import Table
-from harnesslab.errors import ConfigError, OrderError, StoreError
+from harnesslab.errors import ConfigError, OrderError
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
-from harnesslab.llm.meter import Meter, Price
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.certify import Fork, certify
 from harnesslab.rollout.env import SPLITS, Split, step_budget, tasks_of
-from harnesslab.rollout.episode import Limits
 from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job
-from harnesslab.trainer.book import LabBook
+from harnesslab.trainer.conditions import Conditions, make_meter
 from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_lab, open_llm, read_config
 from harnesslab.trainer.criterion import Criterion, StrictPareto
 from harnesslab.trainer.decide import Decider
@@ -34,7 +31,7 @@ from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.history import past_verdicts
 from harnesslab.trainer.latest import note
 from harnesslab.trainer.loss import Loss
-from harnesslab.trainer.measure import Measurer, Panel, check_ids, choose_panel
+from harnesslab.trainer.measure import Measurer, Panel, check_ids
 from harnesslab.trainer.optimizer import GreedyMonotonic, Optimizer
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.parts import check_parts
@@ -85,14 +82,7 @@ class Trainer:
         self.executor = executor
         self.harness = Parameter(self.lab)
         self.optimizer.bind(self.harness)
-        self.meter = Meter(
-            {model: Price(*pair) for model, pair in self.settings.prices.items()},
-            max_calls=self.settings.max_calls,
-            max_tokens=self.settings.max_tokens,
-            max_seconds=self.settings.max_seconds,
-            max_money=self.settings.max_money,
-            book=LabBook(self.lab.runs),
-        )
+        self.meter = make_meter(self.lab, self.settings)
         """What all calls of this lab used, in this kernel and before; its ``budget`` stops them."""
         self.forked: set[str] = set()
         """Tasks that :meth:`certify` found to differ between replays."""
@@ -245,15 +235,7 @@ class Trainer:
         """The tasks that are played of a split. Raises ConfigError for a split that there is not."""
         if split not in SPLITS:
             raise ConfigError(f"there is no split {split!r}; there are {', '.join(SPLITS)}")
-        check_ids(self.lab.environment, self.settings.leave_out)
-        gone = self.forked | set(self.settings.leave_out)
-        return choose_panel(
-            [task for task in tasks_of(self.lab.environment, split) if task.id not in gone],
-            split,
-            limit=self.settings.limit(split),
-            families=self.settings.families,
-            repeats=self.settings.repeats,
-        )
+        return self.conditions.panel(split)
 
     def preview(self, epochs: int = 1) -> Table:
         """What epochs would cost at most, before anything is spent, estimated from the runs in the store."""
@@ -273,19 +255,12 @@ class Trainer:
 
     def measurer(self, llm: Backbone | None = None) -> Measurer:
         """What plays panels for this trainer; ``llm`` in place of its own backbone, on the same meter."""
-        return Measurer(
-            self.lab,
-            llm if llm is not None else self.llm,
-            budget=self.settings.budget or step_budget(self.lab.environment),
-            workers=self.settings.workers,
-            seed=self.settings.seed,
-            spend=self.meter.spend,
-            executor=self.executor,
-            limits=Limits(self.settings.deadline, self.settings.reply_deadline, self.meter.check),
-            tolerance=self.settings.tolerance,
-            leave_out=self.settings.leave_out,
-            keep=self._keep_usage,
-        )
+        return self.conditions.measurer(llm if llm is not None else self.llm)
+
+    @property
+    def conditions(self) -> Conditions:
+        """What all measurements of this training have in common."""
+        return Conditions(self.lab, self.settings, self.meter, self.executor, self.forked)
 
     def __repr__(self) -> str:
         parts = (type(part).__name__ for part in (self.estimator, self.criterion, self.optimizer))
@@ -303,6 +278,7 @@ class Trainer:
         harness = f" at {commit[:10]}" if commit != baseline else ""
         model = f" with {llm.identity.get('model')}" if llm is not None else ""
         bar = Bar(f"measure {split}{harness}{model}", len(panel), show=self.settings.progress)
+        self.conditions.remember()
         measurer = self.measurer(llm)
         measurer.record_opening(commit, panel)
         return measurer.measure(commit, panel, bar, fresh=fresh), bar
@@ -312,6 +288,7 @@ class Trainer:
             raise ConfigError(f"evaluate takes one Proposal, not {type(proposal).__name__}: for example proposals[0]")
         candidate = make_candidate(self.lab, proposal, str(self.llm.identity.get("model", "")))
         panel = self.panel("gate")
+        self.conditions.remember()
         bar = Bar(f"evaluate {proposal.name}", 2 * len(panel), show=self.settings.progress)
         work = evaluate(self.measurer(), self.harness, proposal, candidate, panel, bar, self.criterion)
 
@@ -321,11 +298,6 @@ class Trainer:
             return loss
 
         return numbered(), bar
-
-    def _keep_usage(self) -> None:
-        # Where a limit is set, each call was written already, and failing that is an error.
-        with contextlib.suppress(StoreError):
-            self.meter.save()
 
     @staticmethod
     def _wait(work: Coroutine[Any, Any, T], bar: Bar) -> T:
