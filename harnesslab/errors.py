@@ -130,6 +130,14 @@ class UndecidedLoss(UserWarning):
     """A loss was not acted on before the next one was asked for; its candidate stays pending."""
 
 
+class LeftOut(UserWarning):
+    """Edited files in a lab's folder that are not proposed; names them."""
+
+
+class NotOnMain(UserWarning):
+    """The files in a lab's folder are not those of its baseline, because another commit is checked out."""
+
+
 class OrderError(HarnesslabError):
     """A call came before the call that it needs; says which one to make first."""
 

@@ -11,9 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from harnesslab import checkout
 from harnesslab.analysis.frames import CURVE_COLUMNS, curve_rows
 from harnesslab.analysis.table import Table
-from harnesslab.errors import ConfigError, OrderError, StoreError
+from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.labenv import remember, remembered, remembered_environment
@@ -111,6 +112,7 @@ class Lab:
     def _keep(self) -> None:
         """Make and open everything now."""
         self.runs  # noqa: B018
+        self._notice_head()
 
     def _start_over(self) -> None:
         refuse_moving(self.path)
@@ -216,8 +218,25 @@ class Lab:
     # -- the working copy -----------------------------------------------------------------------------
 
     def edits(self) -> dict[str, str | None]:
-        """Uncommitted changes in the lab's folder, as changes that a proposal can carry."""
-        return {path: None if data is None else _utf8(path, data) for path, data in self.repo.working_changes().items()}
+        """The harness files that you have edited in the lab's folder, as changes that a proposal can carry.
+
+        They are compared with the commit that is checked out, as git would store them. Other files are never proposed: a
+        warning (LeftOut) names them in one line. Where the checkout is not the baseline's, NotOnMain says so.
+        """
+        self._notice_head()
+        changes, left_out = checkout.edits(self.repo)
+        if left_out:
+            warnings.warn(left_out, LeftOut, stacklevel=2)
+        return changes
+
+    def _notice_head(self) -> None:
+        if elsewhere := checkout.elsewhere(self.repo):
+            warnings.warn(
+                f"{self.path}: {elsewhere}. Edits are compared with the files of that commit; "
+                "`git switch main` in this folder checks out the baseline.",
+                NotOnMain,
+                stacklevel=3,
+            )
 
     @cached_property
     def learning_path(self) -> Path:
@@ -241,7 +260,8 @@ class Lab:
     def __repr__(self) -> str:
         env = self._environment.name if self._environment is not None else None
         baseline = self.repo.baseline()[:10] if self.exists else "not made yet"
-        return f"Lab({_near(self.path)!r}, env={env!r}, baseline={baseline})"
+        elsewhere = f", {there}" if self.exists and (there := checkout.elsewhere(self.repo)) else ""
+        return f"Lab({_near(self.path)!r}, env={env!r}, baseline={baseline}{elsewhere})"
 
 
 def _log_row(entry: HistoryEntry) -> dict[str, Any]:
@@ -321,10 +341,3 @@ def _move_aside(folder: Path) -> Path:
         return folder.rename(aside)
     except OSError as error:
         raise StoreError(f"{folder} cannot be moved aside: {error.strerror}") from error
-
-
-def _utf8(path: str, data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise OrderError(f"{path} is not UTF-8 text: harness files must be") from error

@@ -1,6 +1,6 @@
 """Which folders are labs: told from git alone, before anything in the folder is written or trusted.
 
-A lab is a git repository of its own, with its `.git` folder in it, whose branch `main` holds a harness. That also holds for
+A lab is a git repository of its own, with its `.git` folder in it, whose branch `main` holds a harness, or which harnesslab made. That also holds for
 a clone made by plain git, which brings neither refs nor records along.
 """
 
@@ -59,10 +59,10 @@ def is_lab(folder: Path) -> bool:
         more = ", ..." if len(names) > _SHOWN else ""
         raise _not_a_lab(folder, f"holds other files ({', '.join(names[:_SHOWN])}{more})")
     git = Git(folder)
-    blob = git.resolve_many([f"{BASELINE}:{MANIFEST}"])[0]
-    if blob is None:
-        raise _not_a_lab(folder, f"is a git repository whose branch 'main' has no {MANIFEST}")
-    if not _is_ours(git):
+    main, blob = git.resolve_many([f"{BASELINE}^{{commit}}", f"{BASELINE}:{MANIFEST}"])
+    if main is None or not _is_ours(git, main):
+        if main is None or blob is None:
+            raise _not_a_lab(folder, f"is a git repository without a branch 'main' that holds a {MANIFEST}")
         try:
             read_manifest(decode(MANIFEST, git.objects([blob]).get(blob, b"")))
         except HarnessFileError as error:
@@ -80,20 +80,22 @@ def refuse_moving(folder: Path) -> None:
                 f"{folder} is, or contains, the working folder of this process, so it is not moved aside; "
                 "start over from another folder."
             )
-    if not _is_ours(Git(folder)):
+    git = Git(folder)
+    if not _is_ours(git, git.resolve_many([BASELINE])[0]):
         raise StoreError(
             f"{folder} was not made by harnesslab, so it is not moved aside; move it yourself or {_INSTEAD}.",
             cause="not_a_lab",
         )
 
 
-def _is_ours(git: Git) -> bool:
+def _is_ours(git: Git, main: str | None) -> bool:
     """Whether harnesslab made the repository: its refs, or how its history starts. A shallow clone is known by its newest commit."""
+    if main is None:
+        return False
     if git.text("for-each-ref", "--count=1", "--format=%(refname)", *_REFS):
         return True
-    roots = git.text("rev-list", "--max-parents=0", "--max-count=20", BASELINE, "--").split()
-    newest = git.resolve_many([f"{BASELINE}^{{commit}}"])
-    commits = read_commits(git, [commit for commit in (*roots, *newest) if commit])
+    roots = git.text("rev-list", "--max-parents=0", "--max-count=20", main, "--").split()
+    commits = read_commits(git, [*roots, main])
     return any(commit.meta for commit in commits) or any(
         commit.subject == START for commit in commits if not commit.parents
     )

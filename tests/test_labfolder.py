@@ -293,3 +293,13 @@ def test_a_broken_link_in_the_way_is_not_replaced(open_lab: Callable[..., Any], 
     (tmp_path / "lab.1").symlink_to(tmp_path / "gone")
     open_lab("lab", fresh=True)
     assert (tmp_path / "lab.1").is_symlink() and (tmp_path / "lab.2").is_dir()
+
+
+def test_a_lab_whose_main_lost_its_manifest_can_be_rolled_back(open_lab: Callable[..., Any]) -> None:
+    lab = open_lab("lab")
+    start = lab.repo.baseline()
+    git(lab.path, "rm", "-q", "harness.toml")
+    git(lab.path, "commit", "-q", "--allow-empty", "-m", "oops")
+    again = open_lab("lab")
+    again.repo.rollback(start, "me", "oops")
+    assert again.harness().name == "corridor"

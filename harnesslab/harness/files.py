@@ -10,7 +10,7 @@ import difflib
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ MANIFEST = "harness.toml"
 MAX_BYTES = 256 * 1024
 """Size that a file with a meaning may have; other files larger than that are left out by :func:`read_folder`."""
 _SKIPPED = {"__pycache__", "node_modules"}
+MEANT = f"{MANIFEST} and .yaml or .py files in {', '.join(f'{layer}/' for layer in LAYERS)}"
+"""The files with a meaning, in words."""
 
 
 def read_folder(folder: Path | str) -> dict[str, bytes]:
@@ -62,9 +64,26 @@ def _read(path: Path, relative: str) -> bytes | None:
 
 
 def has_meaning(path: str) -> bool:
-    """Whether harnesslab reads this file: the manifest, and YAML or Python directly in a layer folder."""
+    """Whether harnesslab reads this file: the manifest, and YAML or Python directly in a layer folder. Hidden files are
+    those of editors."""
     folder, _, name = path.rpartition("/")
-    return path == MANIFEST or (folder in LAYERS and name.endswith((".yaml", ".py")))
+    return path == MANIFEST or (folder in LAYERS and name.endswith((".yaml", ".py")) and not name.startswith("."))
+
+
+def why_not(path: str) -> str:
+    """Why a file is not part of a harness, where its path looks as if somebody had meant it to be; else empty."""
+    try:
+        check_place(path, b"")
+    except HarnessFileError as error:
+        return str(error).removeprefix(f"{path}: ")
+    return ""
+
+
+def check_changes(paths: Iterable[str]) -> None:
+    """Refuse to change anything but the files of a harness. Raises HarnessFileError."""
+    for path in paths:
+        if not has_meaning(path):
+            raise HarnessFileError(path, why_not(path) or f"not a file of a harness; a proposal changes {MEANT}")
 
 
 def decode(path: str, data: bytes) -> str:

@@ -103,12 +103,12 @@ class Git:
         out = self.text("cat-file", "--batch-check=%(objectname)", input=_lines(names)).split("\n")
         return [None if line.endswith((" missing", " ambiguous")) else line for line in out[: len(names)]]
 
-    def objects(self, ids: Iterable[str]) -> dict[str, bytes]:
+    def objects(self, ids: Iterable[str], env: Mapping[str, str] | None = None) -> dict[str, bytes]:
         """The contents of many objects, read by one process; an absent one is absent in the answer."""
         wanted = list(dict.fromkeys(ids))
         if not wanted:
             return {}
-        data = self.run("cat-file", "--batch", input=_lines(wanted), deadline=120)
+        data = self.run("cat-file", "--batch", input=_lines(wanted), env=env, deadline=120)
         found: dict[str, bytes] = {}
         at = 0
         for name in wanted:

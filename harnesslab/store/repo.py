@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import StoreError
-from harnesslab.store import decisions, worktree
+from harnesslab.store import decisions, edits, worktree
 from harnesslab.store.candidates import Candidate, Filter, Order, Page, build
 from harnesslab.store.core import Core, exclude_records
 from harnesslab.store.decisions import Decision, commit_of
 from harnesslab.store.diff import Diff, compare
+from harnesslab.store.edits import Edits
 from harnesslab.store.git import run_in
 from harnesslab.store.journal import Journal
 from harnesslab.store.moves import RefMove
@@ -121,13 +122,17 @@ class LabRepo:
         """The full name of the branch that the checkout is on; None when HEAD is detached."""
         return worktree.head_branch(self._core.git)
 
-    def dirty(self) -> list[str]:
-        """Paths of the checkout that differ from the baseline (changed, staged, new, deleted); [] when clean."""
-        return worktree.dirty(self._core.git, self.baseline())
+    def checked_out(self) -> str | None:
+        """The commit that the files of the checkout belong to; None on a branch without commits."""
+        return edits.checked_out(self._core.git)
 
-    def working_changes(self) -> dict[str, bytes | None]:
-        """The dirty checkout in the form that `propose` takes."""
-        return worktree.working_changes(self._core.git, self.baseline())
+    def dirty(self) -> list[str]:
+        """Paths of the checkout that differ from the commit that is checked out (changed, staged, new, deleted); [] when clean."""
+        return edits.dirty(self._core.git)
+
+    def edits(self, wanted: Callable[[str], bool] = bool, max_bytes: int = edits.MAX_FILE_BYTES) -> Edits:
+        """The edited files of the checkout in the form that `propose` takes: those whose path is `wanted`, and what was left out."""
+        return edits.read_edits(self._core.git, wanted, max_bytes)
 
     def candidates(
         self, where: Filter | None = None, *, order: Order = "time", offset: int = 0, limit: int = 50, **filters: Any

@@ -1,16 +1,14 @@
-"""The checked-out files: told apart from the baseline, and updated only where nobody touched them."""
+"""The checked-out files: brought along with the baseline, but only where nobody touched them."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from harnesslab.errors import StoreError
+from harnesslab.store.edits import changed_files, split_names, staged_files
 from harnesslab.store.git import Git, GitFailed
 from harnesslab.store.objects import write_tree
 from harnesslab.store.refs import BASELINE
-
-MAX_FILE_BYTES = 4_000_000
-"""A changed file beyond this is not offered as a part of a candidate."""
 
 
 def on_baseline(git: Git) -> bool:
@@ -23,39 +21,6 @@ def head_branch(git: Git) -> str | None:
     return git.text("symbolic-ref", "-q", "HEAD", ok=(0, 1)) or None
 
 
-def dirty(git: Git, against: str) -> list[str]:
-    """Paths whose staged or working content differs from commit `against`, new files included, ignored ones not."""
-    # A file that was only touched looks changed to diff-index until the index is refreshed; a copy of
-    # the index is not worth it: contents are compared instead.
-    changed = set(
-        _split(git.run("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z", against, "--"))
-    )
-    changed |= set(
-        _split(git.run("diff", "--cached", "--no-ext-diff", "--no-renames", "--name-only", "-z", against, "--"))
-    )
-    changed |= set(_split(git.run("ls-files", "--others", "--exclude-standard", "-z")))
-    return sorted(changed)
-
-
-def working_changes(git: Git, against: str) -> dict[str, bytes | None]:
-    """The dirty checkout as changes for `propose`: path to its content on disk, None where it was deleted."""
-    changes: dict[str, bytes | None] = {}
-    for name in dirty(git, against):
-        path = git.path / name
-        if path.is_symlink() or path.is_dir():
-            raise StoreError(f"{name} is a link or a repository of its own; a candidate can only hold plain files.")
-        if not path.exists():
-            changes[name] = None
-            continue
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise StoreError(
-                f"{name} has {path.stat().st_size} bytes; a file of a harness has at most {MAX_FILE_BYTES}."
-            )
-        changes[name] = path.read_bytes()
-    known = set(_split(git.run("ls-tree", "-r", "-z", "--name-only", "--end-of-options", against)))
-    return {name: content for name, content in changes.items() if content is not None or name in known}
-
-
 def follow(git: Git, old: str, new: str) -> list[str]:
     """After the baseline moved from `old` to `new`: bring the checkout along; returns the paths left as they were.
 
@@ -65,11 +30,8 @@ def follow(git: Git, old: str, new: str) -> list[str]:
     if not on_baseline(git):
         return []
     moved = _changed_between(git, old, new)
-    edited = set(
-        _split(git.run("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z", old, "--"))
-    )
-    staged = set(_split(git.run("diff", "--cached", "--no-ext-diff", "--no-renames", "--name-only", "-z", old, "--")))
-    tracked = set(_split(git.run("ls-files", "-z")))
+    edited, staged = set(changed_files(git, old)), set(staged_files(git, old))
+    tracked = set(split_names(git.run("ls-files", "-z")))
     ready: dict[str, str | None] = {}
     adopted: list[str] = []
     left: list[str] = []
@@ -98,7 +60,9 @@ def _update_files(git: Git, old: str, new: str, ready: dict[str, str | None], pa
     if partly:
         contents = git.objects(blob for blob in ready.values() if blob)
         target = write_tree(git, old, {path: contents[blob] if blob else None for path, blob in ready.items()})
-    git.run("update-index", "-q", "--refresh", write=True, ok=(0, 1))
+    # Not `--refresh`: it takes a file of another size for changed, and line ends change the size, not what git stores.
+    same = [path for path in ready if os.path.lexists(git.path / path)]
+    git.run("update-index", "-z", "--stdin", input="".join(f"{path}\0" for path in same).encode(), write=True)
     try:
         # git's own two-tree merge: it checks every file again and changes nothing if one is in the way.
         git.run("read-tree", "-m", "-u", "--end-of-options", old, target, write=True)
@@ -122,7 +86,3 @@ def _is_already(git: Git, path: str, blob: str | None) -> bool:
     if on_disk.is_symlink() or not on_disk.is_file():
         return False
     return git.text("hash-object", "--end-of-options", path) == blob
-
-
-def _split(data: bytes) -> list[str]:
-    return [name.decode("utf-8", "surrogateescape") for name in data.split(b"\0") if name]

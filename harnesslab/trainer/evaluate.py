@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from harnesslab.harness.files import check_changes
 from harnesslab.harness.load import load_harness
 from harnesslab.lab import Lab
 from harnesslab.rollout.metrics import METRICS
@@ -24,8 +25,9 @@ def make_candidate(lab: Lab, proposal: Proposal, written_with: str) -> Candidate
     """Commit the proposal as a candidate, a direct child of the baseline; checked before it is written.
 
     A candidate with the same content on the same baseline that waits already is used again. Raises
-    HarnessFileError for files that do not load, StoreError when nothing changes.
+    HarnessFileError for files that do not load or are none of a harness, StoreError when nothing changes.
     """
+    check_changes(proposal.changes)
     baseline = lab.repo.baseline()
     load_harness(proposal.apply(lab.repo.files(baseline)), trust=lab.trust)
     for waiting in lab.repo.candidates(state=("pending", "undecided"), limit=500).rows:

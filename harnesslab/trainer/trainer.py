@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, OrderError
+from harnesslab.harness.files import has_meaning
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.llm.types import Backbone
@@ -152,7 +153,7 @@ class Trainer:
         failures = failures if failures is not None else self.diagnose()
         proposals = ask(self.estimator, failures, self.lab.harness(), past_verdicts(self.lab.repo))
         proposals.trainer = self
-        proposals.leave_out(self.lab.repo.dirty())
+        proposals.leave_out([path for path in self.lab.repo.dirty() if has_meaning(path)])
         return proposals
 
     def evaluate(self, proposal: Proposal, *, epoch: int | None = None) -> Loss:

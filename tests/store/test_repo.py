@@ -172,7 +172,7 @@ def test_a_dirty_checkout_can_become_a_candidate_and_is_clean_after_promotion(re
     (repo.path / "new.yaml").write_text("n")
     (repo.path / "harness.toml").unlink()
     assert repo.dirty() == ["harness.toml", "new.yaml", "skill/plan.yaml"]
-    candidate = repo.propose(repo.working_changes(), "by hand")
+    candidate = repo.propose(repo.edits().changes, "by hand")
     assert repo.promote(candidate.id, {}).left == ()
     assert repo.dirty() == [] and git("status", "--porcelain") == ""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harnesslab.errors import EstimatorFault, HarnesslabError
+from harnesslab.errors import EstimatorFault, HarnessFileError, HarnesslabError
+from harnesslab.harness.files import check_changes
 from harnesslab.trainer.estimators.base import Estimator, PastVerdict
 from harnesslab.trainer.proposal import Proposal, Proposals
 
@@ -54,8 +55,11 @@ def _fault(item: Any) -> str:
     try:
         Proposal.from_json(item.to_json()).content.encode()
         "".join([item.name, item.about, *(f"{path}{text}" for path, text in changes.items())]).encode()
+        check_changes(changes)
     except (AttributeError, TypeError, ValueError) as error:
         return f"it cannot be stored: {type(error).__name__}: {error}"
+    except HarnessFileError as error:
+        return str(error)
     return ""
 
 

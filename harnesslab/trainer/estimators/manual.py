@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnesslab.errors import ConfigError
 from harnesslab.harness import Intervention
+from harnesslab.harness.files import check_changes
 from harnesslab.trainer.estimators.base import PastVerdict, judged
 from harnesslab.trainer.leak import LeakScan
 from harnesslab.trainer.proposal import Prediction, Proposal, Proposals, layer_of
@@ -54,9 +55,13 @@ class ManualEstimator:
         return self.add_files({path: text}, about=about)
 
     def add_files(self, files: Mapping[str, str | None], *, about: str = "") -> Proposal:
-        """Put in several files that belong together, such as the edited files of a lab; ``None`` deletes one."""
+        """Put in several files that belong together, such as the edited files of a lab; ``None`` deletes one.
+
+        Raises HarnessFileError for a file that is not part of a harness.
+        """
         if not files:
             raise ConfigError("nothing to propose: no file was changed")
+        check_changes(files)
         proposal = _describe(dict(sorted(files.items())), about)
         self._items.append(proposal)
         return proposal

@@ -1,0 +1,136 @@
+"""What a person has changed in the checkout, as git would store it: line ends and encodings converted as the lab asks for.
+
+Compared is with the commit that is checked out, which need not be the baseline's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from harnesslab.errors import StoreError
+from harnesslab.store.git import Git
+
+MAX_FILE_BYTES = 4_000_000
+"""A changed file beyond this is not offered as a part of a candidate."""
+
+
+class Edits(NamedTuple):
+    """`changes`: path to the content that git would store, None where the file was deleted. `left_out`: path to the
+    reason why an edited file is not among them; empty for one that was not asked for."""
+
+    changes: dict[str, bytes | None]
+    left_out: dict[str, str]
+
+
+def checked_out(git: Git) -> str | None:
+    """The commit that HEAD names; None on a branch without commits."""
+    return git.resolve_many(["HEAD^{commit}"])[0]
+
+
+def dirty(git: Git) -> list[str]:
+    """Paths whose staged or working content differs from the commit that is checked out, new files included, ignored ones not."""
+    against = checked_out(git)
+    if against is None:
+        return []
+    # A file that was only touched looks changed to diff-index until the index is refreshed; `diff` compares contents.
+    changed = set(changed_files(git, against)) | set(staged_files(git, against))
+    changed |= set(split_names(git.run("ls-files", "--others", "--exclude-standard", "-z")))
+    return sorted(changed)
+
+
+def changed_files(git: Git, against: str) -> list[str]:
+    """Tracked files whose content on disk differs from a commit."""
+    return split_names(
+        git.run("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z", against, "--")
+    )
+
+
+def staged_files(git: Git, against: str) -> list[str]:
+    """Files whose content in the index differs from a commit."""
+    return split_names(git.run("diff", "--cached", "--no-ext-diff", "--no-renames", "--name-only", "-z", against, "--"))
+
+
+def read_edits(git: Git, wanted: Callable[[str], bool], max_bytes: int = MAX_FILE_BYTES) -> Edits:
+    """The edited files of the checkout that are `wanted`, in the form that `propose` takes."""
+    against = checked_out(git)
+    if against is None:
+        return Edits({}, {})
+    left_out: dict[str, str] = {}
+    paths = []
+    for name in dirty(git):
+        reason = _unusable(git.path / name, max_bytes) if wanted(name) else ""
+        if reason is None:
+            paths.append(name)
+        else:
+            left_out[name] = reason
+    return Edits(_as_stored(git, against, paths), left_out)
+
+
+def _unusable(path: Path, max_bytes: int) -> str | None:
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if not stat.S_ISREG(found.st_mode) or path.parent.resolve() != path.parent:
+        return "not a plain file"
+    if found.st_size > max_bytes:
+        return f"{found.st_size} bytes, more than {max_bytes}"
+    return None
+
+
+def _as_stored(git: Git, against: str, paths: Sequence[str]) -> dict[str, bytes | None]:
+    """The content of the files on disk after git's own conversions, as far as it differs from the commit's.
+
+    A copy of the index takes the files up, and a folder of its own their blobs, so that the repository stays as it is.
+    """
+    if not paths:
+        return {}
+    scratch = Path(tempfile.mkdtemp(prefix="harnesslab-"))
+    try:
+        index = Path(git.text("rev-parse", "--absolute-git-dir")) / "index"
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(index, scratch / "index")
+        (scratch / "objects").mkdir()
+        objects = git.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
+        env = {
+            "GIT_INDEX_FILE": str(scratch / "index"),
+            "GIT_OBJECT_DIRECTORY": str(scratch / "objects"),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects),
+        }
+        names = "".join(f"{name}\0" for name in paths).encode("utf-8", "surrogateescape")
+        git.run(
+            "update-index", "--add", "--remove", "--ignore-skip-worktree-entries", "-z", "--stdin", input=names, env=env
+        )
+        raw = git.run("diff-index", "--cached", "--no-renames", "--raw", "-z", against, "--", env=env)
+        fields = raw.decode("utf-8", "surrogateescape").split("\0")
+        found = {path: head.split(" ")[3:5] for head, path in zip(fields[0::2], fields[1::2], strict=False)}
+        blobs = {path: blob for path in paths if (blob := found.get(path, ["", ""])[0])}
+        contents = git.objects((blob for path, blob in blobs.items() if found[path][1] != "D"), env=env)
+        return {path: contents.get(blob) for path, blob in blobs.items()}
+    except OSError as error:
+        raise StoreError(f"A temporary index for {git.path} could not be written: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _quoted(path: str) -> str:
+    """A path in a list of alternates, where the separator would otherwise split it."""
+    return (
+        '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        if os.pathsep in path or path.startswith('"')
+        else path
+    )
+
+
+def split_names(data: bytes) -> list[str]:
+    """The names in output of git that was asked for with `-z`."""
+    return [name.decode("utf-8", "surrogateescape") for name in data.split(b"\0") if name]

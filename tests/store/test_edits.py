@@ -1,0 +1,187 @@
+"""Edited files are compared and taken up as git would store them, and nothing in the repository changes by looking."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harnesslab.store import LabRepo
+
+Run = Callable[..., str]
+
+CONVERSIONS = {
+    "autocrlf=true": (["core.autocrlf", "true"], ""),
+    "autocrlf=input": (["core.autocrlf", "input"], ""),
+    "eol=crlf": ([], "*.yaml text eol=crlf\n"),
+    "text, core.eol": (["core.eol", "crlf"], "* text\n"),
+    "text=auto": (["core.eol", "crlf"], "* text=auto\n"),
+    "legacy crlf": (["core.eol", "crlf"], "*.yaml crlf\n"),
+    "none": ([], ""),
+}
+NEW = "kind: prompt\nparams:\n  text: ü\n"
+
+
+@pytest.fixture(params=CONVERSIONS, ids=str)
+def converting(request: pytest.FixtureRequest, repo: LabRepo, git: Run) -> LabRepo:
+    """A lab that converts line ends in one of git's ways."""
+    config, attributes = CONVERSIONS[request.param]
+    if config:
+        git("config", *config)
+    if attributes:
+        repo.promote(repo.propose({".gitattributes": attributes}, "line ends").id, {})
+    return repo
+
+
+def save(path: Path, text: str, end: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text.replace("\n", end).encode())
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_a_file_saved_with_other_line_ends_is_no_edit_and_follows(
+    converting: LabRepo, end: str, git: Run, request: pytest.FixtureRequest
+) -> None:
+    before = converting.baseline()
+    converting.promote(converting.propose({"skill/new.yaml": NEW, "skill/plan.yaml": NEW}, "new").id, {})
+    for name in ("skill/new.yaml", "skill/plan.yaml"):
+        save(converting.path / name, NEW, end)
+    if end == "\r\n" and "none" in request.node.name:  # without conversions it is another content
+        assert converting.dirty() == ["skill/new.yaml", "skill/plan.yaml"]
+        return
+    assert converting.dirty() == [] and converting.edits().changes == {}
+    decision = converting.rollback(before, "me", "again")
+    assert decision.left == () and not (converting.path / "skill" / "new.yaml").exists()
+    assert converting.dirty() == [] and git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_an_edit_has_the_content_that_git_would_store(converting: LabRepo, end: str, git: Run) -> None:
+    save(converting.path / "skill" / "plan.yaml", NEW, end)
+    save(converting.path / "skill" / "new.yaml", NEW, end)
+    (converting.path / "harness.toml").unlink()
+    found = converting.edits()
+    assert found.left_out == {} and set(found.changes) == {"skill/plan.yaml", "skill/new.yaml", "harness.toml"}
+    git("add", "-A")
+    for name, content in found.changes.items():
+        stored = git("ls-files", "-s", name)
+        assert (content is None) == (stored == "")
+        if content is not None:
+            blob = subprocess.run(
+                ["git", "cat-file", "blob", stored.split()[1]], cwd=converting.path, capture_output=True, check=True
+            )
+            assert content == blob.stdout
+
+
+def test_what_is_proposed_from_an_edit_is_adopted_without_a_remainder(converting: LabRepo, git: Run) -> None:
+    save(converting.path / "skill" / "plan.yaml", NEW, "\n")
+    save(converting.path / "skill" / "new.yaml", NEW, "\n")
+    candidate = converting.propose(converting.edits().changes, "by hand")
+    assert converting.promote(candidate.id, {}).left == ()
+    assert converting.dirty() == [] and git("status", "--porcelain") == ""
+
+
+def test_another_encoding_on_disk(repo: LabRepo) -> None:
+    repo.promote(repo.propose({".gitattributes": "*.yaml working-tree-encoding=UTF-16\n"}, "encoding").id, {})
+    repo.promote(repo.propose({"skill/new.yaml": NEW}, "new").id, {})
+    assert (repo.path / "skill" / "new.yaml").read_bytes() == NEW.encode("utf-16")
+    (repo.path / "skill" / "new.yaml").write_bytes((NEW + "more: 1\n").encode("utf-16"))
+    assert repo.edits(lambda path: path.endswith("new.yaml")).changes == {
+        "skill/new.yaml": (NEW + "more: 1\n").encode()
+    }
+
+
+def test_looking_leaves_the_repository_as_it_is(repo: LabRepo, git: Run) -> None:
+    save(repo.path / "skill" / "plan.yaml", NEW, "\n")
+    git("add", "skill/plan.yaml")
+    save(repo.path / "skill" / "new.yaml", NEW, "\n")
+
+    def state() -> dict[str, bytes]:
+        return {str(p): p.read_bytes() for p in sorted(repo.git_dir.rglob("*")) if p.is_file()}
+
+    before = state()
+    assert len(repo.edits().changes) == 2
+    assert state() == before
+
+
+def test_staged_deleted_and_untracked_files(repo: LabRepo, git: Run) -> None:
+    save(repo.path / "skill" / "staged.yaml", NEW, "\n")
+    git("add", "skill/staged.yaml")
+    (repo.path / "skill" / "staged.yaml").unlink()  # staged, and gone again: no change
+    git("rm", "-q", "--cached", "skill/plan.yaml")  # only the index lost it
+    save(repo.path / "sub" / "ü b.yaml", NEW, "\n")
+    assert repo.edits().changes == {"sub/ü b.yaml": NEW.encode()}
+
+
+def test_files_that_are_not_plain_are_left_out_with_a_reason(repo: LabRepo, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("key", "utf-8")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.yaml").write_text(NEW, "utf-8")
+    (repo.path / "skill" / "link.yaml").symlink_to(tmp_path / "secret")
+    (repo.path / "action").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (repo.path / "skill" / "big.yaml").write_bytes(b"x" * 2000)
+    os.mkfifo(repo.path / "skill" / "pipe.yaml")
+    found = repo.edits(max_bytes=1000)
+    assert found.changes == {}
+    assert found.left_out["skill/link.yaml"] == found.left_out["action"] == "not a plain file"
+    assert "2000 bytes" in found.left_out["skill/big.yaml"]
+
+
+def test_a_link_in_the_place_of_a_tracked_folder_is_not_read_through(repo: LabRepo, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "plan.yaml").write_text("key: secret\n", "utf-8")
+    (repo.path / "skill" / "plan.yaml").unlink()
+    (repo.path / "skill").rmdir()
+    (repo.path / "skill").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    changes = repo.edits(lambda path: path.endswith(".yaml")).changes
+    assert all(b"secret" not in (content or b"") for content in changes.values())
+
+
+def test_edits_are_against_the_commit_that_is_checked_out(repo: LabRepo, git: Run) -> None:
+    start = repo.baseline()
+    repo.promote(repo.propose({"skill/new.yaml": NEW}, "new").id, {})
+    for place in (("checkout", "-q", "--detach", start), ("checkout", "-q", "-b", "mine", start)):
+        git(*place)
+        assert repo.dirty() == [] and repo.edits().changes == {}
+        save(repo.path / "skill" / "plan.yaml", NEW, "\n")
+        assert repo.edits().changes == {"skill/plan.yaml": NEW.encode()}
+        git("checkout", "-q", "--", ".")
+    git("checkout", "-q", "--orphan", "empty")
+    assert repo.dirty() == [] and repo.edits().changes == {} and repo.checked_out() is None
+
+
+def test_files_left_out_of_a_sparse_checkout_are_no_deletions(repo: LabRepo, git: Run) -> None:
+    git("update-index", "--skip-worktree", "skill/plan.yaml")
+    (repo.path / "skill" / "plan.yaml").unlink()
+    assert repo.edits().changes == {}
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    text=st.text(st.sampled_from("ab ü\n\r\t\0"), max_size=40),
+    value=st.sampled_from(["true", "input", "false"]),
+    attribute=st.sampled_from(
+        ["", "* text", "* text=auto", "* -text", "* eol=lf", "* eol=crlf", "* text=auto eol=crlf"]
+    ),
+)
+def test_any_content_is_taken_up_as_git_add_does(
+    text: str, value: str, attribute: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    repo = LabRepo.create(tmp_path_factory.mktemp("lab") / "lab", {"a": "1\r\n", "b": "2\n"})
+    command = ["git", "-c", "core.safecrlf=false"]
+    subprocess.run(["git", "config", "core.autocrlf", value], cwd=repo.path, check=True)
+    (repo.path / ".gitattributes").write_text(attribute + "\n", "utf-8")
+    for name in ("a", "b", "c"):
+        (repo.path / name).write_bytes(text.encode())
+    changes = repo.edits().changes
+    subprocess.run([*command, "add", "-A"], cwd=repo.path, check=True, capture_output=True)
+    for name in ("a", "b", "c"):
+        blob = subprocess.run(["git", "cat-file", "blob", f":{name}"], cwd=repo.path, capture_output=True, check=True)
+        before = {"a": b"1\r\n", "b": b"2\n"}.get(name)
+        assert changes.get(name, before) == blob.stdout
+    repo.close()
