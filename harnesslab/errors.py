@@ -52,6 +52,10 @@ class EnvironmentUnavailable(HarnesslabError):
     """An environment, or the data that it needs, is not there; says how to get it."""
 
 
+class RepeatedTask(EnvironmentUnavailable):
+    """Two tasks of an environment have the same id; names it."""
+
+
 class EnvironmentFault(HarnesslabError):
     """The environment broke. Its episode is unscorable, the run goes on.
 
@@ -136,6 +140,10 @@ class LeftOut(UserWarning):
 
 class NotOnMain(UserWarning):
     """The files in a lab's folder are not those of its baseline, because another commit is checked out."""
+
+
+class SplitWarning(UserWarning):
+    """Splits overlap, or one is empty; ``lab.check_splits()`` lists the tasks."""
 
 
 class OrderError(HarnesslabError):

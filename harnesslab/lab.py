@@ -13,15 +13,17 @@ from typing import Any
 
 from harnesslab import checkout
 from harnesslab.analysis.frames import CURVE_COLUMNS, curve_rows
+from harnesslab.analysis.overlap import overlap_table
 from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.labenv import remember, remembered, remembered_environment
-from harnesslab.labfolder import full_path, is_lab, refuse_moving
+from harnesslab.labfolder import full_path, is_lab, near, refuse_moving
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
 from harnesslab.rollout.registry import lasting_name, load_environment
+from harnesslab.rollout.splits import SECONDS, check_splits, warn_of_splits
 from harnesslab.store import Candidate, HistoryEntry, LabRepo, RunStore, new_opening
 from harnesslab.store.core import LEARNING
 
@@ -54,7 +56,7 @@ class Lab:
         somebody else may have written it into the lab. ``trust``: run code that this lab names, its Python interventions
         included, in this process. ``fresh``: start over; a lab that is there already is moved aside (``NAME.1``,
         ``NAME.2``, ...), so nothing is lost. A folder that holds anything but a lab is refused and stays as it is.
-        Raises ConfigError when no environment is known, EnvironmentUnavailable, StoreError.
+        Warns (SplitWarning) if splits overlap. Raises ConfigError when no environment is known, EnvironmentUnavailable, StoreError.
         """
         lab = cls.prepare(path, env, trust=trust)
         if fresh and lab._starter is None:
@@ -68,6 +70,7 @@ class Lab:
         folder = full_path(path)
         there = is_lab(folder)
         environment = load_environment(env if env is not None else remembered_environment(folder, trust))
+        warn_of_splits(environment, stacklevel=3)
         starter = None if there else read_folder(environment.starter())
         name = lasting_name(env) if isinstance(env, str) else None
         return cls(folder, environment, trust=trust, starter=starter, remember=name)
@@ -153,6 +156,13 @@ class Lab:
         for row in rows:
             row["when"] = _when(row["when"]) if row["when"] is not None else ""
         return Table(rows, title="learning curve", columns=CURVE_COLUMNS)
+
+    def check_splits(self, *, seconds: float = SECONDS) -> Table:
+        """Tasks that occur in two splits, or twice in one: the same, nearly the same, or the same but for numbers.
+
+        If nothing says what the tasks are about, they are reset to see it, for at most ``seconds``. Raises RepeatedTask.
+        """
+        return overlap_table(check_splits(self.environment, seconds=seconds))
 
     def openings(self) -> Table:
         """Each opening of the sealed split, newest first: when, of which environment, with which commit and backbone, by whom.
@@ -261,7 +271,7 @@ class Lab:
         env = self._environment.name if self._environment is not None else None
         baseline = self.repo.baseline()[:10] if self.exists else "not made yet"
         elsewhere = f", {there}" if self.exists and (there := checkout.elsewhere(self.repo)) else ""
-        return f"Lab({_near(self.path)!r}, env={env!r}, baseline={baseline}{elsewhere})"
+        return f"Lab({near(self.path)!r}, env={env!r}, baseline={baseline}{elsewhere})"
 
 
 def _log_row(entry: HistoryEntry) -> dict[str, Any]:
@@ -303,14 +313,6 @@ def _decider(verdict: Mapping[str, Any]) -> str:
 
 def _when(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _near(path: Path) -> str:
-    """The path as a reader of the notebook knows it: relative where it lies below the working folder."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return str(path)
 
 
 def _openings_of(folder: Path) -> list[dict[str, Any]]:

@@ -128,3 +128,11 @@ def _refuse_special(folder: Path) -> None:
 
 def _not_a_lab(folder: Path, why: str) -> StoreError:
     return StoreError(f"{folder} {why}, so it is not a lab; {_INSTEAD}.", cause="not_a_lab")
+
+
+def near(path: Path) -> str:
+    """The path as a reader of the notebook knows it: relative if it is below the working folder."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)

@@ -49,9 +49,17 @@ def play_policy(environment: Environment, task: Task, policy: Policy, budget: in
     except (TypeError, ValueError, AttributeError) as error:
         return Played(task.id, False, steps, f"{type(error).__name__}: {error}")
     finally:
-        if env is not None and callable(getattr(env, "close", None)):
-            with contextlib.suppress(EnvironmentFault):
-                _ask(env, "close", env.close, environment)
+        if env is not None:
+            _close(env, environment)
+
+
+def first_look(environment: Environment, task: Task) -> tuple[str, dict]:
+    """(observation, info) of a reset in a fresh instance. Raises EnvironmentFault."""
+    env: TextEnv = _ask(environment, "make", environment.make)
+    try:
+        return _ask(env, "reset", lambda: env.reset(seed=task.seed, options=task.options), environment)
+    finally:
+        _close(env, environment)
 
 
 def bounds(environment: Environment, tasks: Sequence[Task], budget: int) -> tuple[int | None, int | None]:
@@ -79,6 +87,12 @@ def _solved(
             return None
         solved += play_policy(environment, task, policy, budget).solved
     return solved
+
+
+def _close(env: TextEnv, environment: Environment) -> None:
+    if callable(getattr(env, "close", None)):
+        with contextlib.suppress(EnvironmentFault):
+            _ask(env, "close", env.close, environment)
 
 
 def _ask(what: Any, name: str, call: Callable[[], Any], environment: Environment | None = None) -> Any:

@@ -20,12 +20,13 @@ plain JSON.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from harnesslab.errors import EnvironmentUnavailable, HarnesslabError
+from harnesslab.errors import EnvironmentUnavailable, HarnesslabError, RepeatedTask
 
 JSON: TypeAlias = Any
 """A plain JSON value: None, bool, int, float, str, list or dict of such."""
@@ -79,7 +80,11 @@ Policy: TypeAlias = Callable[[str, dict], Action]
 
 
 class Environment(Protocol):
-    """A family of tasks and the way to play them; what an entry point names."""
+    """A family of tasks and the way to play them; what an entry point names.
+
+    Optional members: ``null(task)``, a policy that does nothing; ``instruction(task)``, the text of a task without a
+    reset, by which tasks that occur in two splits are found when a lab is opened.
+    """
 
     @property
     def name(self) -> str:
@@ -123,7 +128,8 @@ def step_budget(environment: Environment) -> int:
 
 
 def tasks_of(environment: Environment, split: Split) -> list[Task]:
-    """The environment's tasks of a split. Raises EnvironmentUnavailable where it breaks, or gives anything else."""
+    """The environment's tasks of a split. Raises EnvironmentUnavailable where it breaks, or
+    gives anything else, and RepeatedTask where an id occurs twice."""
     try:
         tasks = list(environment.tasks(split))
     except HarnesslabError:
@@ -132,12 +138,25 @@ def tasks_of(environment: Environment, split: Split) -> list[Task]:
         raise EnvironmentUnavailable(
             f"the tasks of '{environment.name}' cannot be listed: tasks({split!r}) raised {type(error).__name__}: {error}"
         ) from error
-    strange = next((task for task in tasks if not isinstance(task, Task)), None)
-    if strange is not None:
-        raise EnvironmentUnavailable(
-            f"tasks({split!r}) of '{environment.name}' must return Task objects, not {type(strange).__name__}"
+    for task in tasks:
+        if wrong := _wrong_with(task):
+            raise EnvironmentUnavailable(f"tasks({split!r}) of '{environment.name}' must return Task objects{wrong}")
+    repeated = next((name for name, times in Counter(task.id for task in tasks).items() if times > 1), None)
+    if repeated is not None:
+        raise RepeatedTask(
+            f"'{environment.name}' uses the task id {repeated!r} more than once in {split}: give each task an id of its own"
         )
     return tasks
+
+
+def _wrong_with(task: Any) -> str:
+    if not isinstance(task, Task):
+        return f", not {type(task).__name__}"
+    if not isinstance(task.id, str) or not task.id:
+        return f" whose id is text, not {task.id!r}"
+    if not isinstance(task.options, Mapping):
+        return f" whose options are a mapping: those of {task.id!r} are {type(task.options).__name__}"
+    return ""
 
 
 def public(info: Mapping[str, Any]) -> dict[str, Any]:

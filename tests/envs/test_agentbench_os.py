@@ -11,6 +11,7 @@ import pytest
 
 from harnesslab.errors import EnvironmentUnavailable
 from harnesslab.rollout.env import SPLITS
+from harnesslab.rollout.splits import check_splits
 from harnesslab_envs.agentbench_os.env import environment
 from harnesslab_envs.agentbench_os.left_out import LEFT_OUT
 from harnesslab_envs.agentbench_os.records import read_records
@@ -115,6 +116,15 @@ def test_what_cannot_be_solved_is_offered_only_on_demand(folder: Path, monkeypat
     assert [task.id for task in offered.tasks("gate")] == [task.id for task in everything.tasks("gate")]
 
 
+@confined
+def test_training_tasks_that_nearly_repeat_others_stay_in_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lent = [task.id for task in environment(str(folder)).tasks("gate") if task.family == "train"]
+    monkeypatch.setattr("harnesslab_envs.agentbench_os.env.STAY", {lent[0]})
+    splits = {split: [task.id for task in environment(str(folder)).tasks(split)] for split in SPLITS}
+    assert lent[0] in splits["search"] and len(splits["gate"]) == 125
+    assert len({one for ids in splits.values() for one in ids}) == 135
+
+
 def test_missing_and_broken_data_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESSLAB_DATA", str(folder / "none"))
     with pytest.raises(EnvironmentUnavailable, match="harnesslab data get agentbench-os"):
@@ -216,3 +226,16 @@ def test_the_official_tasks_split_as_published() -> None:
     ids = {task.id for split in SPLITS for task in everything.tasks(split)}
     offered = {task.id for split in SPLITS for task in environment(str(data)).tasks(split)}
     assert ids - offered == set(LEFT_OUT)
+    found = check_splits(environment(str(data)))
+    assert (found.twins, found.warning()) == ((), "")
+    assert {twin.like_split for twin in check_splits(everything).twins} >= {"gate", "sealed"}
+
+
+@confined
+def test_the_same_question_about_another_machine_is_another_task(folder: Path) -> None:
+    file = folder / "data/2/one.json"
+    task = json.loads(file.read_text("utf-8"))
+    other = {**task, "create": {"init": "mkdir /data; touch /data/c"}}
+    file.write_text(json.dumps([task, other, task]), "utf-8")
+    within = [twin for twin in check_splits(environment(str(folder))).twins if twin.like_split == "sealed"]
+    assert [{twin.task.id, twin.like.id} for twin in within] == [{"test-2-one-0", "test-2-one-2"}]

@@ -12,7 +12,7 @@ from typing import Any
 
 from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable, OrderError
 from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
-from harnesslab_envs.agentbench_os.left_out import LEFT_OUT
+from harnesslab_envs.agentbench_os.left_out import LEFT_OUT, STAY
 from harnesslab_envs.agentbench_os.records import Record, Script, find_data, read_records
 from harnesslab_envs.mixing import mixed
 from harnesslab_envs.picking import picked
@@ -135,7 +135,7 @@ class SystemTasks:
     @property
     def version(self) -> str:
         """Holds a hash of the data. Raises EnvironmentUnavailable where it is missing."""
-        return f"2+{self._content()[1]}"
+        return f"3+{self._content()[1]}"
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """Test is ``sealed``, train is ``search``, dev with a share of train is ``gate``; without what is left out.
@@ -148,14 +148,16 @@ class SystemTasks:
             raise EnvironmentFault(f"{self.name} has no split '{split}'; it has {', '.join(SPLITS)}.")
         records = self._content()[0].values()
         train = mixed([r for r in records if r.source == "train"], _family, _words)
+        lent = [r for r in train if r.id not in STAY][:GATE_FROM_TRAIN]
         if split == "search":
-            chosen = train[GATE_FROM_TRAIN:]
+            gone = {r.id for r in lent}
+            chosen = [r for r in train if r.id not in gone]
         elif split == "gate":
-            chosen = mixed([r for r in records if r.source == "dev"] + train[:GATE_FROM_TRAIN], _family, _words)
+            chosen = mixed([r for r in records if r.source == "dev"] + lent, _family, _words)
         else:
             chosen = mixed([r for r in records if r.source == "test"], _family, _words)
         offered = [record for record in chosen if self._all or record.id not in LEFT_OUT]
-        return [Task(r.id, split, r.family, options={"record": r.id}) for r in offered]
+        return [Task(r.id, split, r.family, options={"record": r.id, "setup": _setup(r)}) for r in offered]
 
     def make(self) -> SystemEnv:
         """A new instance."""
@@ -168,6 +170,10 @@ class SystemTasks:
     def null(self, task: Task) -> Policy:
         """Finishes at once: the floor that a harness must beat."""
         return lambda _observation, _info: _call("finish_action", thought="")
+
+    def instruction(self, task: Task) -> str:
+        """The question, or what is to be changed."""
+        return self._content()[0][task.id].instruction
 
     def starter(self) -> Path:
         """The folder with the baseline harness."""
@@ -183,7 +189,7 @@ class SystemTasks:
 def environment(data: str = "", all_tasks: bool = False) -> SystemTasks:
     """``data``: AgentBench's folder ``data/os_interaction``; by default ``agentbench-os`` in the data folder.
 
-    ``all_tasks``: also those that cannot be solved here (see ``left_out.py``), as in published figures.
+    ``all_tasks``: also those that cannot be solved here or repeat a task of test (see ``left_out.py``), as in published figures.
     """
     return SystemTasks(data, all_tasks)
 
@@ -271,6 +277,12 @@ def _shown(done: Done) -> str:
         text = text[: MAX_SHOWN - 43] + "\n[truncated because the output is too long]"
     end = f"[stopped: the limit of {done.stopped} was reached]" if done.stopped else ""
     return "\n".join(part for part in (text, end) if part) or SILENT
+
+
+def _setup(record: Record) -> str:
+    """A short hash of what the machine is like: the same question about another machine is another task."""
+    scripts = [*(f"{script.language} {script.code}" for script in record.init), record.start]
+    return f"{zlib.crc32(chr(0).join(scripts).encode()):08x}"
 
 
 def _family(record: Record) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harnesslab import data as hl_data
 from harnesslab.errors import ConfigError
+from harnesslab.rollout.env import Task
 from harnesslab_envs.dbbench.engines import Engine, SQLite
 from harnesslab_envs.dbbench.env import Content, TableTasks
 from harnesslab_envs.dbbench.mariadb import MariaDB
@@ -16,6 +17,14 @@ from harnesslab_envs.dbbench.splits import divide
 
 ENGINES: dict[str, Callable[[], Engine]] = {"sqlite": SQLite, "mariadb": MariaDB}
 FILES = ("standard.jsonl", "dev.jsonl")
+
+
+class PublishedTasks(TableTasks):
+    """DBBench's own. ``tables`` has no instructions to compare: it asks the same few questions in all splits on purpose."""
+
+    def instruction(self, task: Task) -> str:
+        """The question, or the change, with the headers of its table."""
+        return self._content().records[task.id].instruction
 
 
 def environment(data: str | Path | None = None, *, engine: str = "sqlite") -> TableTasks:
@@ -34,4 +43,4 @@ def environment(data: str | Path | None = None, *, engine: str = "sqlite") -> Ta
         digest = hashlib.sha256(b"".join((folder / file).read_bytes() for file in FILES)).hexdigest()
         return Content({record.id: record for record in records}, divide(records), f"1+{digest[:8]}")
 
-    return TableTasks("dbbench", load, ENGINES[engine]())
+    return PublishedTasks("dbbench", load, ENGINES[engine]())

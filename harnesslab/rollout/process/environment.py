@@ -31,6 +31,7 @@ class ProcessEnvironment:
         self._hello: dict[str, Any] | None = None
         self._version: str | None = None
         self._tasks: dict[str, tuple[Task, ...]] = {}
+        self._instructions: dict[str, dict[str, str]] = {}
         self._finalizer = weakref.finalize(self, _end, self._pool, self._policies)
 
     @property
@@ -61,6 +62,19 @@ class ProcessEnvironment:
                 except (TypeError, ValueError) as error:
                     raise EnvironmentFault(f"the environment '{self.launch.name}' listed no tasks: {error}") from None
             return self._tasks[split]
+
+    def instruction(self, task: Task) -> str:
+        """The text of a task without a reset; empty if the environment does not give it."""
+        with self._lock:
+            if task.split not in self._instructions:
+                texts = self._ask("instructions", split=task.split)
+                known = self.tasks(task.split)
+                if not isinstance(texts, list) or len(texts) != len(known):
+                    raise EnvironmentFault(f"the environment '{self.launch.name}' must give one instruction a task")
+                self._instructions[task.split] = {
+                    one.id: text for one, text in zip(known, texts, strict=True) if isinstance(text, str)
+                }
+            return self._instructions[task.split].get(task.id, "")
 
     def make(self) -> ProcessEnv:
         """A new instance; its process is taken at the first reset."""

@@ -63,6 +63,11 @@ class Server:
         """The tasks of a split."""
         return [pack_task(task) for task in self.environment.tasks(split)]
 
+    def instructions(self, split: Any) -> list[str]:
+        """The texts of a split's tasks, in order; each empty if the environment does not give them."""
+        tasks, instruction = self.environment.tasks(split), getattr(self.environment, "instruction", None)
+        return [instruction(task) for task in tasks] if callable(instruction) else [""] * len(tasks)
+
     def reset(self, seed: int | None, options: dict[str, Any] | None) -> Any:
         """Start an episode in the one instance, which is made when it is first needed."""
         if self._instance is None:
@@ -108,7 +113,7 @@ class Server:
 
 _HANDLERS: dict[str, Callable[..., Any]] = {
     name: getattr(Server, name)
-    for name in ("start", "version", "tasks", "reset", "step", "close", "policy", "policy_act")
+    for name in ("start", "version", "tasks", "instructions", "reset", "step", "close", "policy", "policy_act")
 }
 
 

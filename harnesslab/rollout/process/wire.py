@@ -5,6 +5,7 @@
 | ``start`` | :class:`Start` as a dict | ``{"protocol", "name", "max_steps"}`` |
 | ``version`` | | text |
 | ``tasks`` | ``split`` | a list of tasks, see :func:`pack_task` |
+| ``instructions`` | ``split`` | a list of texts, one a task, empty if the environment does not give them |
 | ``reset`` | ``seed``, ``options`` | ``[observation, info]`` |
 | ``step`` | ``action`` | ``[observation, reward, terminated, truncated, info]`` |
 | ``close`` | | null |
