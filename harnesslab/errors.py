@@ -130,6 +130,10 @@ class SkippedProposal(UserWarning):
     """A proposal could not be measured and was skipped; says why."""
 
 
+class UnusualLab(UserWarning):
+    """A lab configures git with programs, or holds records that could not be read; says what was ignored or set aside."""
+
+
 class UndecidedLoss(UserWarning):
     """A loss was not acted on before the next one was asked for; its candidate stays pending."""
 

@@ -15,7 +15,7 @@ from harnesslab import checkout
 from harnesslab.analysis.frames import CURVE_COLUMNS, curve_rows
 from harnesslab.analysis.overlap import overlap_table
 from harnesslab.analysis.table import Table
-from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError
+from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError, UnusualLab
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.labenv import remember, remembered, remembered_environment
@@ -100,7 +100,10 @@ class Lab:
         """Its git repository."""
         # Another notebook may have made it since.
         if self._starter is None or is_lab(self.path):
-            return LabRepo.open(self.path)
+            repo = LabRepo.open(self.path)
+            for notice in repo.notices():
+                warnings.warn(notice, UnusualLab, stacklevel=3)
+            return repo
         return LabRepo.create(self.path, self._starter)
 
     @cached_property

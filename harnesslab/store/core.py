@@ -38,7 +38,7 @@ class Core:
     def __init__(self, path: Path):
         self.path = path
         self.git = Git(path)
-        self.git_dir = _git_dir(self.git)
+        self.git_dir = self.git.isolation.folders.common
         folder = self.git_dir / "harnesslab"
         self.lock = LabLock(folder)
         self.moves = Moves(self.git, folder, self.git_dir)
@@ -84,17 +84,6 @@ class Core:
             if commit is not None:
                 return Place(baseline, notes, candidate_id, commit, folder)
         raise StoreError(f"There is no candidate {candidate_id} in {self.path}; `candidates()` lists what there is.")
-
-
-def _git_dir(git: Git) -> Path:
-    if not (git.path / ".git").exists():
-        if not git.path.is_dir():
-            raise StoreError(f"There is no folder {git.path}; create a lab there first.")
-        raise StoreError(f"{git.path} has no git repository of its own; create a lab there first.")
-    inside, common = git.text("rev-parse", "--is-inside-work-tree", "--git-common-dir").split("\n")
-    if inside != "true":
-        raise StoreError(f"{git.path} is not a checkout (a bare repository?); clone it and open the clone.")
-    return (git.path / common).resolve()
 
 
 def exclude_records(git_dir: Path) -> None:

@@ -54,6 +54,7 @@ def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
         path.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False, isolation_level=None)
         try:
+            db.execute("PRAGMA trusted_schema=OFF")  # the file may have come with somebody else's lab
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
             _migrate(db, path)

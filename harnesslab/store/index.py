@@ -152,6 +152,11 @@ class CandidateIndex:
             try:
                 self._path.parent.mkdir(exist_ok=True)
                 self._db = _connect(str(self._path))
+                if not _is_at_home(self._db, self._path):
+                    self._discard(in_memory=False)
+                    self._db = _connect(str(self._path))
+                    with self._db:
+                        self._db.execute("INSERT OR REPLACE INTO facts VALUES ('home', ?)", (_home(self._path),))
             except (OSError, sqlite3.Error):
                 self._discard(in_memory=True)
         assert self._db is not None
@@ -247,6 +252,7 @@ def _connect(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=2.0, check_same_thread=False)
     try:
         db.create_function("casefolded", 1, lambda text: text and text.casefold(), deterministic=True)
+        db.execute("PRAGMA trusted_schema=OFF")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=OFF")  # it can be rebuilt
         if db.execute("PRAGMA user_version").fetchone()[0] not in (0, _VERSION):
@@ -258,6 +264,17 @@ def _connect(path: str) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _is_at_home(db: sqlite3.Connection, path: Path) -> bool:
+    """Was this file made here? One that came with a copied or unpacked lab may say anything of the candidates."""
+    stored = db.execute("SELECT value FROM facts WHERE key = 'home'").fetchone()
+    return stored is not None and stored[0] == _home(path)
+
+
+def _home(path: Path) -> str:
+    found = path.stat()
+    return f"{found.st_dev} {found.st_ino} {path}"
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

@@ -19,6 +19,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from harnesslab.errors import LabLocked, StoreError
+from harnesslab.plainjson import loads
+from harnesslab.plaintext import one_line
+
+MAX_OWNER = 10_000
+"""Characters of the file that names the owner."""
 
 WAIT_S = 10.0
 """How long a caller waits for the lock before `LabLocked` is raised, in seconds."""
@@ -61,10 +66,12 @@ class LabLock:
     def owner(self) -> dict[str, object] | None:
         """Who holds the lock: pid, host, since (seconds since 1970), purpose; None when nobody signed."""
         try:
-            owner = json.loads(self._owner.read_text(encoding="utf-8"))
+            with self._owner.open(encoding="utf-8") as file:
+                owner = loads(file.read(MAX_OWNER))
         except (OSError, ValueError):
             return None
-        return owner if isinstance(owner, dict) else None
+        signed = isinstance(owner, dict) and isinstance(owner.get("since"), (int, float))
+        return owner if signed else None
 
     def _acquire(self, left: float, wait: float) -> None:
         try:
@@ -89,8 +96,9 @@ class LabLock:
         if owner is None:
             who = "another process"
         else:
-            since = max(0.0, time.time() - float(str(owner.get("since") or 0)))
+            since = max(0.0, time.time() - float(str(owner["since"])))
             who = f"process {owner.get('pid')} on {owner.get('host')} (for {since:.0f} s, to {owner.get('purpose')})"
+            who = one_line(who)[:300]
         return f"The lab is locked by {who}; waited {wait:g} s. Try again when it is done, or stop that process."
 
 

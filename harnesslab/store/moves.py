@@ -11,16 +11,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harnesslab.errors import StoreError
+from harnesslab.plainjson import loads
+from harnesslab.store.aside import set_aside
 from harnesslab.store.git import Git, GitFailed
+from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, SEALED_NOTES, SEALED_TAG, check_id
 
 LOCK_AGE_S = 2.0
 """A lock file of a ref that is older than this, found while finishing a killed move, belongs to the dead git."""
+
+MAX_LOG = 100_000
+"""Characters of the log of one move."""
 
 _ATTEMPTS = 20
 
@@ -71,11 +78,12 @@ class Moves:
         about to. The caller ends with `done`.
         """
         try:
-            moves = [RefMove(**entry) for entry in json.loads(self._log.read_text(encoding="utf-8"))]
+            with self._log.open(encoding="utf-8") as file:
+                moves = [_checked(RefMove(**entry)) for entry in loads(file.read(MAX_LOG))]
         except FileNotFoundError:
             return []
-        except (OSError, ValueError, TypeError, AttributeError):
-            self.done()  # torn while being written: no ref had moved yet
+        except (OSError, ValueError, TypeError, AttributeError, StoreError):
+            set_aside(self._log)  # torn while being written, so no ref had moved yet; or not written by us
             return []
         self._clear_dead_locks(moves)
         for attempt in range(_ATTEMPTS):
@@ -125,6 +133,22 @@ class Moves:
                         lock.unlink()
                     break
                 time.sleep(0.05)
+
+
+def _checked(move: RefMove) -> RefMove:
+    """The move itself if it is one that this library makes, else ValueError: the log may have come with the lab."""
+    folder, _, name = move.ref.rpartition("/")
+    if move.ref not in (BASELINE, NOTES, SEALED_NOTES, SEALED_TAG):
+        if f"{folder}/" not in FOLDERS.values():
+            raise ValueError(move.ref)
+        check_id(name)
+    commits = [value for value in (move.old, move.new) if value is not None]
+    if not commits or not all(_OBJECT.fullmatch(commit) for commit in commits):
+        raise ValueError(move.ref)
+    return move
+
+
+_OBJECT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 def _age(path: Path) -> float | None:

@@ -7,9 +7,10 @@ candidate, so the notes tree is written here and its ref joins the same transact
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from harnesslab.plainjson import loads
 from harnesslab.store.git import Git
 from harnesslab.store.objects import compact_json, write_commit
 
@@ -81,10 +82,56 @@ def parse_note(data: bytes | None) -> dict[str, Any] | None:
     if data is None:
         return None
     try:
-        note = json.loads(data)
-    except (ValueError, RecursionError):
+        note = loads(data.decode("utf-8"))
+    except ValueError:
         return None
-    return note if isinstance(note, dict) else None
+    if not isinstance(note, dict):
+        return None
+    return {key: value for key, value in note.items() if value is None or _SHAPES.get(key, _anything)(value)}
+
+
+def _anything(value: object) -> bool:
+    return True
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _facts(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _records(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, Mapping) for each in value)
+
+
+def _flips(value: object) -> bool:
+    return _records(value) or _facts(value)
+
+
+def _lists(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(each, list) for each in value.values())
+
+
+_SHAPES: dict[str, Callable[[object], bool]] = {
+    "state": _text, "history": _records, "undone": _records, "solved": _lists, "flips": _flips, "tasks": _count,
+    "metrics": _facts, "statistics": _facts, "cost": _facts, "identity": _facts, "runs": _facts, "fired": _facts, "who": _text,
+    "criterion": _text, "decided_by": _text, "decision": _text, "override": _flag, "decided_at": _number, "delta": _number,
+}  # fmt: skip
+"""The fields that are read by name, and what they hold. A field of another shape was not written by us and is left out."""
 
 
 def read_note(git: Git, notes: str | None, commit: str) -> dict[str, Any] | None:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import StoreError
+from harnesslab.plainjson import loads
+from harnesslab.plaintext import one_line, visible
 from harnesslab.store.git import Git
-from harnesslab.store.refs import check_path
+from harnesslab.store.refs import check_path, stays_inside
 
 META_TRAILER = "Harnesslab-Meta: "
 MAX_META_BYTES = 262_144
@@ -39,7 +41,7 @@ class Commit:
 
 
 def parse_commit(commit_id: str, data: bytes) -> Commit:
-    """Read a raw commit object; broken UTF-8 is replaced, never an error."""
+    """Read a raw commit object. Broken UTF-8 and control characters are replaced, never an error."""
     head, _, body = data.partition(b"\n\n")
     fields: dict[str, list[str]] = {}
     for line in head.decode("utf-8", "replace").split("\n"):
@@ -53,8 +55,8 @@ def parse_commit(commit_id: str, data: bytes) -> Commit:
         tree=fields.get("tree", [""])[0],
         parents=tuple(fields.get("parent", ())),
         created=float(stamp.group(1)) if stamp else 0.0,
-        author=re.sub(r" <.*", "", fields.get("author", [""])[0]),
-        message=message,
+        author=one_line(re.sub(r" <.*", "", fields.get("author", [""])[0])),
+        message=visible(message),
         meta=meta,
     )
 
@@ -65,8 +67,8 @@ def _split_meta(text: str) -> tuple[str, dict[str, Any]]:
     if not text.startswith(META_TRAILER, start):
         return text, {}
     try:
-        meta = json.loads(text[start + len(META_TRAILER) :])
-    except (ValueError, RecursionError):
+        meta = loads(text[start + len(META_TRAILER) :])
+    except ValueError:
         return text, {}
     return text[:start].rstrip("\n"), meta if isinstance(meta, dict) else {}
 
@@ -124,18 +126,41 @@ def read_commits(git: Git, ids: list[str]) -> list[Commit]:
 
 
 def read_files(git: Git, commit: str, max_bytes: int) -> dict[str, bytes]:
-    """All files of a commit, path to content; `StoreError` beyond `max_bytes` in all. Links and submodules are left out."""
+    """All files of a commit, path to content; `StoreError` beyond `max_bytes` in all. Links and submodules are left out.
+
+    So is a name that leads out of the folder it would be written to: that is a `StoreError`, too.
+    """
     wanted: dict[str, str] = {}
     total = 0
     for entry in git.run("ls-tree", "-r", "-l", "-z", "--end-of-options", commit).split(b"\0"):
         if not entry:
             continue
-        head, _, path = entry.partition(b"\t")
+        head, _, name = entry.partition(b"\t")
         mode, kind, blob, size = head.split()
-        if kind == b"blob" and mode != b"120000":
-            total += int(size)
-            wanted[path.decode("utf-8", "replace")] = blob.decode()
+        if kind != b"blob" or mode == b"120000":
+            continue
+        path = name.decode("utf-8", "replace")
+        if path in wanted or not stays_inside(path):
+            raise StoreError(
+                f"Commit {commit[:10]} has a file named {path[:200]!r}, which cannot be part of a harness.",
+                cause="refused",
+            )
+        if not size.isdigit():
+            raise _absent(git, commit, path)
+        total += int(size)
+        wanted[path] = blob.decode()
     if total > max_bytes:
         raise StoreError(f"The files of commit {commit[:10]} are {total} bytes; a harness has at most {max_bytes}.")
     contents = git.objects(wanted.values())
-    return {path: contents[blob] for path, blob in wanted.items() if blob in contents}
+    absent = next((path for path, blob in wanted.items() if blob not in contents), None)
+    if absent is not None:
+        raise _absent(git, commit, absent)
+    return {path: contents[blob] for path, blob in wanted.items()}
+
+
+def _absent(git: Git, commit: str, path: str) -> StoreError:
+    return StoreError(
+        f"The repository {git.path} lacks the content of {path[:200]!r} in commit {commit[:10]}: it is a partial clone, or "
+        "damaged. harnesslab fetches nothing; clone the lab as a whole.",
+        cause="corrupt",
+    )

@@ -20,9 +20,8 @@ from harnesslab.store.git import Git
 from harnesslab.store.journal import Journal
 from harnesslab.store.moves import RefMove
 from harnesslab.store.objects import compact_json, write_commit
+from harnesslab.store.refs import SEALED_NOTES, SEALED_TAG
 
-SEALED_NOTES = "refs/notes/harnesslab-sealed"
-SEALED_TAG = "refs/tags/harnesslab-sealed"
 _REFS = (SEALED_NOTES, SEALED_TAG)
 LIMIT = 10_000
 """Notes and openings that are read at most: whatever a repository holds, reading it ends."""

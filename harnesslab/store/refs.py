@@ -12,6 +12,8 @@ from harnesslab.errors import StoreError
 
 BASELINE = "refs/heads/main"
 NOTES = "refs/notes/harnesslab"
+SEALED_NOTES = "refs/notes/harnesslab-sealed"
+SEALED_TAG = "refs/tags/harnesslab-sealed"
 CANDIDATES = "refs/harnesslab/candidates/"
 PROMOTED = "refs/harnesslab/promoted/"
 REJECTED = "refs/harnesslab/rejected/"
@@ -29,6 +31,10 @@ _ID = re.compile(rf"[{_ALPHABET}]{{12}}")
 _OBJECT = re.compile(r"[0-9a-f]{7,64}")
 _REF_BAD = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(/|$)|/\.|\.$|/$")
 _PATH_BAD = re.compile(r"[\x00-\x1f\x7f\\]")
+
+_IS_GIT = re.compile(r"(\.git|git~[0-9]+)[. ]*(:|$)", re.IGNORECASE)
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+"""What some file systems leave out when they compare names: with it, `.git` can be written in many ways."""
 
 _last = 0
 _guard = threading.Lock()
@@ -65,17 +71,20 @@ def check_name(name: str) -> str:
     return name
 
 
-def check_path(path: str) -> str:
-    """A relative path with forward slashes that stays in the lab and out of `.git` and `.harnesslab`."""
+def stays_inside(path: str) -> bool:
+    """Is it a relative path with forward slashes that stays in the lab and out of `.git` and `.harnesslab`?"""
     parts = path.split("/")
-    bad = (
-        not path
-        or _PATH_BAD.search(path)
+    return not (
+        _PATH_BAD.search(path)
         or any(part in ("", ".", "..") for part in parts)
-        or any(part.lower().rstrip(". ") in (".git", "git~1") for part in parts)
+        or any(_IS_GIT.match(_IGNORED.sub("", part)) for part in parts)
         or parts[0].lower() == ".harnesslab"
     )
-    if bad:
+
+
+def check_path(path: str) -> str:
+    """The path itself if it can be a file of a harness, else `StoreError`."""
+    if not stays_inside(path):
         raise StoreError(
             f"{path[:200]!r} cannot be a file of a harness: use a relative path with '/', inside the lab.",
             cause="proposal",

@@ -104,6 +104,10 @@ class LabRepo:
         """Close the index file; the handle may be used again."""
         self._core.index.close()
 
+    def notices(self) -> list[str]:
+        """What a reader should know before using git in this folder, one sentence each; [] for a plain lab."""
+        return self._core.git.isolation.notices()
+
     # -- reading ---------------------------------------------------------------------------------
 
     def baseline(self) -> str:

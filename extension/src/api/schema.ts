@@ -323,6 +323,8 @@ export interface components {
       /** @description Changed files in the working tree */
       dirty: string[];
       undo: components['schemas']['Undo'] | null;
+      /** @description What the lab configures and harnesslab ignores, one sentence each */
+      notices: string[];
     };
     HistoryItem: {
       commit: string;

@@ -8,7 +8,7 @@ import { When } from './when';
 /** The harness at the branch head: what it is, how good it is, with which backbone. */
 export function BaselineCard(props: { overview: Overview }): JSX.Element {
   const { trans, act, copyCell, exportZip, open, href } = useUi();
-  const { baseline, lab, dirty, undo } = props.overview;
+  const { baseline, lab, dirty, undo, notices } = props.overview;
   const { score } = baseline;
   const target = { lab: lab.path, ref: baseline.commit };
   const readOnly = lab.kind !== 'lab';
@@ -60,6 +60,11 @@ export function BaselineCard(props: { overview: Overview }): JSX.Element {
           {trans.__('Trained with harness-training; its refs are shown read-only.')}
         </p>
       )}
+      {notices.map(notice => (
+        <p key={notice} role="note">
+          {notice}
+        </p>
+      ))}
       {dirty.length > 0 && (
         <p role="note" title={dirty.join('\n')}>
           {trans._n(

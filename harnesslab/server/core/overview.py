@@ -47,6 +47,7 @@ def overview(lab: Lab) -> dict[str, Any]:
             "running": None,
             "dirty": [],
             "undo": None,
+            "notices": lab.git.isolation.notices(),
         }
     head = _commit(lab, lab.repo.baseline())
     score, backbone, environment = _measured(lab, lab.repo, head.id)
@@ -63,6 +64,7 @@ def overview(lab: Lab) -> dict[str, Any]:
         "running": running(lab),
         "dirty": [clip(path, 300) for path in lab.repo.dirty()[:50]],
         "undo": last_decision(lab, head),
+        "notices": lab.repo.notices(),
     }
 
 

@@ -146,6 +146,7 @@
 .jp-harnesslab [role='note'] {
   padding: 4px 8px;
   border-inline-start: 4px solid var(--jp-warn-color1);
+  overflow-wrap: anywhere;
   background: var(--jp-layout-color2);
 }
 

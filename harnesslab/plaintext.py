@@ -1,0 +1,21 @@
+"""Text from outside on its way to a terminal or a page: nothing in it moves the cursor or turns the reading direction."""
+
+from __future__ import annotations
+
+import re
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line feed: an escape sequence can rewrite what a terminal shows
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, overrides and isolates of direction (UAX #9)
+    "\u2028\u2029\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """The text with U+FFFD in place of controls (tab and line feed excepted), marks of direction and lone surrogates."""
+    return _UNSEEN.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """The same with every run of white space as one space."""
+    return " ".join(visible(text).split())
