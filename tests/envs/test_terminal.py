@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("yaml")
+pytest.importorskip("e2b_dockerfile_utils")
+pytest.importorskip("ctrf")
 
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
 from harnesslab.rollout.env import SPLITS
@@ -18,7 +20,7 @@ from harnesslab_envs.sandbox import Engine, EngineError, Limits, missing
 from harnesslab_envs.sandbox.engine import VARIABLE
 from harnesslab_envs.terminal import backends
 from harnesslab_envs.terminal.backends import Bubblewrap, Docker, choose, image_name
-from harnesslab_envs.terminal.env import environment
+from harnesslab_envs.terminal.env import TasksLeftOut, environment
 from harnesslab_envs.terminal.spec import read_folder
 from tests.envs.engine_image import base_image, engine_or_skip
 
@@ -67,7 +69,7 @@ def images(folder: Path) -> Iterator[Path]:
 
 
 def remove_images(engine: Engine, folder: Path) -> None:
-    for _, spec in read_folder(folder, follow=False):
+    for _, spec in read_folder(folder).tasks:
         with contextlib.suppress(EngineError):  # a test need not have built it
             engine.call("image", "rm", "--force", image_name(spec))
 
@@ -76,38 +78,102 @@ def test_each_split_of_our_own_tasks_holds_a_dozen() -> None:
     environ = environment()
     counts = [len(environ.tasks(split)) for split in SPLITS] if not missing() else [12, 12, 24]
     assert counts == [12, 12, 24]
-    specs = [spec for _, spec in read_folder(Path(environ.starter()).parent / "tasks")]
+    specs = [spec for _, spec in read_folder(Path(environ.starter()).parent / "tasks").tasks]
     assert len({spec.instruction for spec in specs}) == len(specs) == 48
     for spec in specs:
-        assert "{{" not in spec.instruction + spec.solution + spec.script, spec.id
-        assert b"{{" not in b"".join(spec.tests.values()), spec.id
+        part = spec.parts[0]
+        assert "{{" not in spec.instruction and part.solve, spec.id
+        texts = [*part.tests.content.values(), *part.solution.content.values(), spec.dockerfile.encode()]
+        assert b"{{" not in b"".join(texts), spec.id
 
 
 def test_both_formats_are_read(folder: Path) -> None:
-    specs = {spec.id: (variant, spec) for variant, spec in read_folder(folder)}
+    specs = {spec.id: (variant, spec) for variant, spec in read_folder(folder).tasks}
     assert list(specs) == ["first-search", "first-sealed-1", "second"]
     first = specs["first-search"][1]
-    assert (first.instruction, first.family, first.test_seconds) == ("Write plum to out.txt.", "first", 120)
-    assert first.context["extra/plum.txt"] == b"given plum\n"
-    assert not [name for name in first.context if "test" in name or "solution" in name]
-    assert specs["second"][1].script.startswith("mkdir -p /logs/verifier")
+    assert (first.instruction, first.family, first.parts[0].test_seconds) == ("Write plum to out.txt.", "first", 120)
+    assert first.context.content["extra/plum.txt"] == b"given plum\n"
+    assert not [name for name in first.context.content if "test" in name or "solution" in name]
+    assert (specs["second"][1].parts[0].script, specs["second"][1].format) == ("test.sh", "harbor")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("task.yaml", "instruction: [", "task.yaml cannot be read"),
-        ("task.yaml", "- a", "must hold keys and values"),
-        ("task.yaml", "difficulty: easy", "no instruction"),
-        ("task.yaml", "instruction: x\nmax_test_timeout_sec: soon", "number of seconds"),
-        ("Dockerfile", "COPY one", "Dockerfile, line 1"),
-        ("variants.json", "[]", "variants.json"),
-    ],
-)
-def test_a_wrong_file_is_named(folder: Path, name: str, text: str, message: str) -> None:
-    (folder / "first" / name).write_text(text, "utf-8")
-    with pytest.raises(ConfigError, match=message):
-        environment(str(folder))
+BAD: dict[str, tuple[str, str | bytes, str]] = {
+    "cut short": ("task.yaml", "instruction: [", r"task.yaml, line 1: not valid YAML"),
+    "a list": ("task.yaml", "- a", "must hold keys and values, not a list"),
+    "no instruction": ("task.yaml", "difficulty: easy", "key 'instruction': the task has no instruction"),
+    "timeout": ("task.yaml", "instruction: x\nmax_test_timeout_sec: soon", "key 'max_test_timeout_sec': .* seconds"),
+    "twice": ("task.yaml", "instruction: x\ninstruction: y\n", "line 2, key 'instruction': the key is given twice"),
+    "latin-1": ("task.yaml", "instruction: caf\xe9".encode("latin-1"), r"line 1: not valid UTF-8 \(0xe9\)"),
+    "parser": ("task.yaml", "instruction: x\nparser_name: swebench", "key 'parser_name'"),
+    "services": ("docker-compose.yaml", "services:\n  client: {}\n  db: {image: x}\n", r"other containers \(db\)"),
+    "privileged": ("docker-compose.yaml", "services: {client: {privileged: true}}", "key 'privileged'"),
+    "variants": ("variants.json", "[]", "variants.json: must be an object of objects"),
+    "variants cut": ("variants.json", '{"a": {"K": "v"', "variants.json, line 1: ends in the middle"),
+    "dockerfile": ("Dockerfile", "FROM scratch\nCOPY one\n", "Dockerfile, line 2"),
+    "heredoc": ("Dockerfile", "FROM scratch\nRUN cat <<EOF\nx\n", "line 2: cannot be read: unterminated heredoc"),
+    "instruction": ("Dockerfile", "FROM scratch\nFETCH x\n", "line 2: cannot be read: unknown instruction: FETCH"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_task_that_cannot_be_used_is_listed_and_stops_no_other(folder: Path, case: str) -> None:
+    name, content, message = BAD[case]
+    (folder / "first" / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.warns(TasksLeftOut, match=message):
+        environ = environment(str(folder), engine="bubblewrap")
+    assert all(name.startswith("first") for name in environ.unplayable)
+    assert {task.id for split in SPLITS for task in environ.tasks(split)} == {"second"}
+    (folder / "second" / "task.toml").unlink()
+    with pytest.raises(ConfigError, match=f"(?s)None of the tasks in .* can be played here.*{message}"):
+        environment(str(folder), engine="bubblewrap")
+
+
+HARBOR: dict[str, tuple[str, str]] = {
+    "no TOML": ("[verifier\n", "task.toml, line 1"),
+    "twice": ("a = 1\na = 2\n", "line 2"),
+    "timeout": ("[verifier]\ntimeout_sec = true\n", "key 'verifier.timeout_sec'"),
+    "negative": ("[agent]\ntimeout_sec = -1\n", "key 'agent.timeout_sec'"),
+    "a word for a table": ("verifier = 'x'\n", "key 'verifier': must be a table, not a text"),
+    "separate": ("[verifier]\nenvironment_mode = 'separate'\n", "machine of their own"),
+    "GPU": ("[environment]\ngpus = 1\n", "needs a GPU"),
+    "windows": ("[environment]\nos = 'windows'\n", "only Linux"),
+    "MCP": ("[[environment.mcp_servers]]\nname = 'x'\n", "MCP"),
+    "hosts": ("[environment]\nallowed_hosts = ['a.org']\n", "allowed hosts"),
+    "memory": ("[environment]\nmemory = 'much'\n", "key 'environment.memory'"),
+    "too much memory": ("[environment]\nmemory_mb = 900000000\n", "asks for 900000000 MiB"),
+    "variable": ("[verifier.env]\nKEY = '${SECRET_KEY}'\n", "needs the variable SECRET_KEY"),
+    "step": ("[[steps]]\nname = 'a'\n", "there is no folder steps/a"),
+    "step outside": ("[[steps]]\nname = '../../first'\n", "there is no folder"),
+    "strategy": ("multi_step_reward_strategy = 'best'\n", "'mean' or 'final'"),
+    "healthcheck": ("[environment.healthcheck]\nretries = 1\n", "a table with a command"),
+}
+
+
+@pytest.mark.parametrize("case", HARBOR)
+def test_what_a_harbor_task_asks_for_and_cannot_have_is_named(
+    folder: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_KEY", "of the host")
+    text, message = HARBOR[case]
+    (folder / "second" / "task.toml").write_text(text, "utf-8")
+    with pytest.warns(TasksLeftOut, match=message):
+        environ = environment(str(folder), engine="bubblewrap")
+    assert list(environ.unplayable) == ["second"]
+
+
+def test_bytes_that_an_editor_adds_make_no_difference(folder: Path) -> None:
+    names = ("first/task.yaml", "first/variants.json", "second/task.toml", "second/instruction.md", "first/Dockerfile")
+    for name in names:
+        text = (folder / name).read_text("utf-8")
+        (folder / name).write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+    read = read_folder(folder)
+    assert not read.unplayable and [spec.id for _, spec in read.tasks] == ["first-search", "first-sealed-1", "second"]
+    assert read.tasks[0][1].instruction == "Write plum to out.txt."
+    assert environment(str(folder), engine="bubblewrap").unplayable == {}
+
+
+def test_a_folder_may_be_one_task(folder: Path) -> None:
+    assert [spec.id for _, spec in read_folder(folder / "second").tasks] == ["second"]
 
 
 def test_an_empty_folder_is_told(tmp_path: Path) -> None:
@@ -174,7 +240,7 @@ def test_what_the_agent_leaves_behind_cannot_pass_the_tests(folder: Path) -> Non
 def test_a_dockerfile_that_needs_the_network_is_named(folder: Path) -> None:
     (folder / "first" / "Dockerfile").write_text("FROM scratch\nRUN exit 7\n", "utf-8")
     env = environment(str(folder)).make()
-    with pytest.raises(EnvironmentFault, match="line 2 of its Dockerfile"):
+    with pytest.raises(EnvironmentFault, match="Dockerfile, line 2, 'RUN exit 7': exit status 7"):
         env.reset(options={"task": "first-search"})
 
 
@@ -190,17 +256,17 @@ def test_a_command_that_ends_the_machine_ends_the_episode(folder: Path) -> None:
 def test_files_of_an_image_that_can_be_run_can_be_run(folder: Path) -> None:
     (folder / "first" / "extra" / "go").write_text("#!/bin/sh\n", "utf-8")
     (folder / "first" / "extra" / "go").chmod(0o755)
-    specs = [spec for _, spec in read_folder(folder, follow=False)]
-    assert [spec.executable for spec in specs] == [{"extra/go"}, {"extra/go"}, frozenset()]
-    assert [spec.build for spec in specs] == [(), (), ()]
+    specs = [spec for _, spec in read_folder(folder).tasks]
+    assert [spec.context.executable for spec in specs] == [{"extra/go"}, {"extra/go"}, frozenset()]
     assert "Dockerfile" in specs[2].context
     assert len({image_name(spec) for spec in specs}) == 3
 
 
 def test_a_dockerfile_that_only_an_engine_can_follow_is_left_to_it(folder: Path) -> None:
-    (folder / "first" / "Dockerfile").write_text('FROM scratch\nCOPY ["a", "b"]\n', "utf-8")
-    with pytest.raises(ConfigError, match="line 2"):
-        environment(str(folder), engine="bubblewrap")
+    (folder / "first" / "Dockerfile").write_text("FROM scratch\nCOPY --from=other/image a b\n", "utf-8")
+    with pytest.warns(TasksLeftOut, match="Dockerfile, line 2"):
+        left = environment(str(folder), engine="bubblewrap")
+    assert set(left.unplayable) == {"first-search", "first-sealed-1"}
     assert environment(str(folder), engine="docker").version.endswith(".docker")
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 from harnesslab.errors import EnvironmentFault
 from harnesslab_envs.sandbox.engine import LABEL, Engine, EngineError, owner
-from harnesslab_envs.sandbox.protocol import CAPABILITIES, SPARE_S, Done, Limits, MachineGone, runnable
+from harnesslab_envs.sandbox.protocol import CAPABILITIES, READ, SPARE_S, Done, Limits, MachineGone, runnable
 from harnesslab_envs.sandbox.rules import PUT_TIME, STATE_FD, WRAPPER, Output, State, watch
 
 START_S = 60.0
@@ -50,18 +50,31 @@ class Container:
     """A running container of ``image``, which needs bash and coreutils. See :class:`harnesslab_envs.sandbox.Confined`.
 
     Commands run as the image's user, those without ``keep_state`` as root. ``network``: the engine's default network
-    in place of none. Raises EnvironmentFault where the image cannot be run.
+    in place of none. ``environ`` and ``cwd`` are added to the image's. Raises EnvironmentFault where the image cannot be run.
     """
 
-    def __init__(self, engine: Engine, image: str, limits: Limits | None = None, *, network: bool = False):
+    def __init__(
+        self,
+        engine: Engine,
+        image: str,
+        limits: Limits | None = None,
+        *,
+        network: bool = False,
+        cpus: float = 1,
+        environ: Mapping[str, str] | None = None,
+        cwd: str = "",
+    ):
         self.limits = limits or Limits()
+        self.user = ""
         self._engine, self._name = engine, f"harnesslab-{secrets.token_hex(8)}"
         self._state: State | None = None
         self._process: subprocess.Popen[bytes] | None = None
         with tempfile.TemporaryFile() as log:
             self._process = engine.start(
                 *("run", "--interactive", "--rm", "--name", self._name, "--label", f"{LABEL}={owner()}"),
-                *_confinement(self.limits, network),
+                *_confinement(self.limits, network, cpus),
+                *(word for name, value in (environ or {}).items() for word in ("--env", f"{name}={value}")),
+                *(("--workdir", cwd) if cwd else ()),
                 *("--entrypoint", "/bin/bash", image, "-c", FIRST),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -80,14 +93,17 @@ class Container:
                 self.close()
                 raise
 
-    def run(self, script: str, *, seconds: float | None = None, keep_state: bool = True) -> Done:
+    def run(
+        self, script: str, *, seconds: float | None = None, keep_state: bool = True, user: str | None = None
+    ) -> Done:
         """See :meth:`harnesslab_envs.sandbox.Confined.run`."""
         script, refused = runnable(script)
         if refused:
             return refused
         mark = secrets.token_hex(16)
         state = self._state if keep_state else None
-        words = [] if keep_state else ["--user", "0"]
+        user = user if user is not None else self.user if keep_state else "0"
+        words = ["--user", user] if user else []
         words.append(self._name)
         if state and state.environ:
             words += ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in state.environ.items())]
@@ -116,6 +132,26 @@ class Container:
         except EngineError as error:
             self._raise_if_gone()
             raise EnvironmentFault(f"the container: {error}") from error
+
+    def read(self, path: str, limit: int = READ) -> bytes | None:
+        """See :meth:`harnesslab_envs.sandbox.Confined.read`."""
+        client = self._engine.start(
+            "cp", f"{self._name}:{path}", "-", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        with client:
+            assert client.stdout
+            try:
+                with tarfile.open(fileobj=client.stdout, mode="r|") as archive:
+                    entry = archive.next()
+                    file = archive.extractfile(entry) if entry is not None and entry.isfile() else None
+                    content = b""
+                    while file is not None and (part := file.read(1 << 20)):
+                        content = (content + part)[-limit:]
+            except tarfile.TarError:
+                file = None
+            finally:
+                client.kill()
+        return None if file is None else content
 
     def sweep(self) -> None:
         """See :meth:`harnesslab_envs.sandbox.Confined.sweep`."""
@@ -248,9 +284,9 @@ class Marked(Output):
         return super().content()
 
 
-def _confinement(limits: Limits, network: bool) -> list[str]:
+def _confinement(limits: Limits, network: bool, cpus: float) -> list[str]:
     memory = f"{limits.memory_mb}m"
-    words = ["--memory", memory, "--memory-swap", memory, "--cpus", "1", "--pids-limit", str(limits.processes)]
+    words = ["--memory", memory, "--memory-swap", memory, "--cpus", f"{cpus:g}", "--pids-limit", str(limits.processes)]
     words += ["--cap-drop", "ALL", *(word for name in CAPABILITIES for word in ("--cap-add", name))]
     words += ["--security-opt", "no-new-privileges", "--hostname", "machine", "--stop-signal", "SIGKILL"]
     return words if network else [*words, "--network", "none"]

@@ -69,9 +69,17 @@ class Engine:
             start_new_session=True,
         )
 
-    def build(self, tag: str, context: Mapping[str, tuple[bytes, int]], *, network: bool, seconds: float) -> None:
+    def build(
+        self,
+        tag: str,
+        context: Mapping[str, tuple[bytes, int]],
+        *,
+        network: bool,
+        seconds: float,
+        args: Mapping[str, str] | None = None,
+    ) -> None:
         """Build an image from a folder with a Dockerfile (contents and modes by relative path), where there is none
-        of that name yet. Raises EngineError."""
+        of that name yet. ``args`` are build arguments. Raises EngineError."""
         with contextlib.suppress(EngineError):
             self.call("image", "inspect", "--format", "{{.Id}}", tag)
             return
@@ -82,6 +90,7 @@ class Engine:
                 file.write_bytes(content)
                 file.chmod(mode)
             nets = () if network else ("--network", "none")
+            given = [word for name, value in (args or {}).items() for word in ("--build-arg", f"{name}={value}")]
             self.call(
                 "build",
                 "--quiet",
@@ -89,6 +98,7 @@ class Engine:
                 "--label",
                 f"{IMAGE_LABEL}=1",
                 *nets,
+                *given,
                 "--tag",
                 tag,
                 folder,

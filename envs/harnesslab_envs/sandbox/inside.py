@@ -10,11 +10,14 @@ from __future__ import annotations
 import base64
 import contextlib
 import ctypes
+import grp
 import json
 import os
+import pwd
 import resource
 import signal
 import socket
+import stat
 import struct
 import subprocess
 import time
@@ -25,6 +28,8 @@ from harnesslab_envs.sandbox.rules import PUT_TIME, STATE_FD, TICK_S, WRAPPER, O
 
 HEAD = struct.Struct(">I")
 PR_SET_DUMPABLE = 4
+ROOT = (None, "root", "/root")
+"""Values of HOME and USER that another user does not keep."""
 HELD = 64
 """Pipes of background processes that are kept open at once."""
 
@@ -36,7 +41,7 @@ class Supervisor:
         self.limits, self._state, self._start = limits, State(cwd, environ), State(cwd, dict(environ))
         self._held: list[int] = []
 
-    def run(self, script: str, seconds: float, output: int, keep_state: bool) -> dict[str, Any]:
+    def run(self, script: str, seconds: float, output: int, keep_state: bool, user: str) -> dict[str, Any]:
         """Run a bash script to its end, or until it breaks a limit.
 
         Without ``keep_state`` it neither sees nor changes where other commands have gone and what they exported.
@@ -45,11 +50,12 @@ class Supervisor:
         read, write = os.pipe()
         os.set_blocking(read, False)
         try:
-            process = self._popen(script, state, write, self._state if keep_state else self._start)
-        except OSError as error:
+            process = self._popen(script, state, write, self._state if keep_state else self._start, user)
+        except (OSError, subprocess.SubprocessError) as error:
             os.close(read)
             os.close(state)
-            return {"output": f"bash: {error.strerror}\n", "code": 126, "stopped": ""}
+            said = error.strerror if isinstance(error, OSError) else f"the user {user} cannot be taken here"
+            return {"output": f"bash: {said}\n", "code": 126, "stopped": ""}
         finally:
             os.close(write)
         collected = Output(output)
@@ -73,6 +79,24 @@ class Supervisor:
             file.chmod(mode)
             os.utime(path, (PUT_TIME, PUT_TIME))
 
+    def read(self, path: str, limit: int) -> str | None:
+        """The last ``limit`` bytes of a regular file as base64, None where there is none. Links are not followed."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return None
+        try:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            start = max(0, status.st_size - limit)
+            parts = bytearray()
+            while len(parts) < limit and (part := os.pread(fd, limit - len(parts), start + len(parts))):
+                parts += part
+        finally:
+            os.close(fd)
+        return base64.b64encode(parts).decode("ascii")
+
     def state(self, cwd: str | None, environ: dict[str, str]) -> None:
         """Change the folder and the variables of the commands to come."""
         if cwd is not None:
@@ -89,7 +113,8 @@ class Supervisor:
             os.close(fd)
         self._held.clear()
 
-    def _popen(self, script: str, state: int, write: int, start: State) -> subprocess.Popen[bytes]:
+    def _popen(self, script: str, state: int, write: int, start: State, user: str) -> subprocess.Popen[bytes]:
+        as_user, home = identity(user)
         os.dup2(state, STATE_FD)
         try:
             return subprocess.Popen(
@@ -98,9 +123,10 @@ class Supervisor:
                 stdout=write,
                 stderr=write,
                 cwd=start.cwd if Path(start.cwd).is_dir() else "/",
-                env=start.environ,
+                env=start.environ | {key: value for key, value in home.items() if start.environ.get(key) in ROOT},
                 pass_fds=(STATE_FD,),
                 start_new_session=True,
+                **as_user,
             )
         finally:
             os.close(STATE_FD)
@@ -130,6 +156,31 @@ class Supervisor:
         if processes > self.limits["processes"]:
             return "processes"
         return "memory" if pages * resource.getpagesize() > self.limits["memory_mb"] << 20 else ""
+
+
+def identity(user: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """What Popen takes for ``user`` (``NAME``, ``UID``, ``NAME:GROUP``) and the variables that name it; nothing for root.
+
+    Raises OSError where there is no such name. A number needs no entry in ``/etc/passwd``.
+    """
+    name, _, group = user.partition(":")
+    if name in ("", "root", "0") and group in ("", "root", "0"):
+        return {}, {}
+    try:
+        entry = pwd.getpwuid(int(name)) if name.isdigit() else pwd.getpwnam(name or "root")
+        uid, gid, groups = entry.pw_uid, entry.pw_gid, os.getgrouplist(entry.pw_name, entry.pw_gid)
+        home = {"HOME": entry.pw_dir, "USER": entry.pw_name}
+    except KeyError:
+        if not name.isdigit():
+            raise OSError(2, f"there is no user {name}") from None
+        uid, gid, groups, home = int(name), 0, [0], {"HOME": "/"}
+    if group:
+        try:
+            gid = int(group) if group.isdigit() else grp.getgrnam(group).gr_gid
+        except KeyError:
+            raise OSError(2, f"there is no group {group}") from None
+        groups = [gid]
+    return {"user": uid, "group": gid, "extra_groups": groups}, home
 
 
 def usage() -> tuple[int, int]:

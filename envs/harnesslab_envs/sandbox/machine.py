@@ -21,7 +21,7 @@ from typing import Any
 
 from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable
 from harnesslab_envs.sandbox.inside import HEAD
-from harnesslab_envs.sandbox.protocol import CAPABILITIES, SPARE_S, Done, Limits, MachineGone, runnable
+from harnesslab_envs.sandbox.protocol import CAPABILITIES, READ, SPARE_S, Done, Limits, MachineGone, runnable
 
 PROGRAMS = ("bwrap", "unshare", "mount", "sh", "sed")
 TOOLS = "/opt/harnesslab"
@@ -53,6 +53,7 @@ class Machine:
         if reason := missing():
             raise EnvironmentUnavailable(reason)
         self.limits = limits or Limits()
+        self.user = ""
         self._base = tempfile.mkdtemp(prefix="harnesslab-machine-")
         self._process: subprocess.Popen[bytes] | None = None
         self._channel, inner = socket.socketpair()
@@ -64,9 +65,12 @@ class Machine:
         finally:
             inner.close()
 
-    def run(self, script: str, *, seconds: float | None = None, keep_state: bool = True) -> Done:
+    def run(
+        self, script: str, *, seconds: float | None = None, keep_state: bool = True, user: str | None = None
+    ) -> Done:
         """Run a bash script. It goes on in the folder and with the exported variables of the one before; without
-        ``keep_state`` it has those that :meth:`set_state` has set, and leaves no trace in them.
+        ``keep_state`` it has those that :meth:`set_state` has set, and leaves no trace in them. ``user`` is by default
+        ``self.user`` with ``keep_state``, and root without.
 
         Raises MachineGone where the script ended the machine.
         """
@@ -74,13 +78,20 @@ class Machine:
         script, refused = runnable(script)
         if refused:
             return refused
+        user = user if user is not None else self.user if keep_state else ""
         fields = {"script": script, "seconds": seconds, "output": self.limits.output, "keep_state": keep_state}
+        fields["user"] = user
         return Done(**self._ask("run", seconds + SPARE_S, **fields))
 
     def put(self, files: Mapping[str, bytes], *, mode: int = 0o644) -> None:
         """Write files by their absolute paths; folders are made."""
         packed = [(path, base64.b64encode(content).decode("ascii"), mode) for path, content in files.items()]
         self._ask("put", SPARE_S, files=packed)
+
+    def read(self, path: str, limit: int = READ) -> bytes | None:
+        """See :meth:`harnesslab_envs.sandbox.Confined.read`."""
+        content = self._ask("read", SPARE_S, path=path, limit=limit)
+        return None if content is None else base64.b64decode(content)
 
     def set_state(self, cwd: str | None = None, **environ: str) -> None:
         """The folder (made where it is missing) and more variables to start with, also for the commands to come."""
@@ -133,7 +144,7 @@ class Machine:
                 _map_users(process.pid)
                 self._channel.sendall(b"\n")
                 self._receive()
-                self._send({"limits": asdict(self.limits), "cwd": cwd, "environ": _environ(), "guarded": guarded})
+                self._send({"limits": asdict(self.limits), "cwd": cwd, "environ": first_environ(), "guarded": guarded})
             except (OSError, MachineGone) as error:
                 log.seek(0)
                 said = log.read(1_000).decode("utf-8", "replace").strip()
@@ -227,7 +238,7 @@ def _bwrap_arguments(modules: Sequence[str]) -> list[str]:
     return words
 
 
-def _environ() -> dict[str, str]:
+def first_environ() -> dict[str, str]:
     """The variables of the first command."""
     environ = {
         "PATH": PATH,

@@ -8,6 +8,8 @@ from typing import Protocol
 
 SPARE_S = 30.0
 """Beyond a command's own limit, before a machine is taken to hang."""
+READ = 1 << 18
+"""Bytes of a file that are read at most."""
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 """What root inside may do over the machine's own files and processes; nothing that reaches the kernel's settings."""
 
@@ -58,18 +60,29 @@ class MachineGone(Exception):
 
 
 class Confined(Protocol):
-    """A running machine. One call at a time; ``close`` it when done. All calls raise MachineGone where it has ended."""
+    """A running machine. One call at a time; ``close`` it when done. All calls raise MachineGone where it has ended.
 
-    def run(self, script: str, *, seconds: float | None = None, keep_state: bool = True) -> Done:
+    ``user`` runs the agent's commands: a name or a number; empty for the machine's own, which is root, or an image's.
+    """
+
+    user: str
+
+    def run(
+        self, script: str, *, seconds: float | None = None, keep_state: bool = True, user: str | None = None
+    ) -> Done:
         """Run a bash script. It goes on in the folder and with the exported variables of the one before.
 
         Without ``keep_state`` it is a command of ours, not of the agent: it runs as root, with the folder and the
-        variables of the machine's start, and leaves no trace in the agent's.
+        variables of the machine's start, and leaves no trace in the agent's. ``user`` names another user.
         """
         ...
 
     def put(self, files: Mapping[str, bytes], *, mode: int = 0o644) -> None:
         """Write files of root by their absolute paths; folders are made."""
+        ...
+
+    def read(self, path: str, limit: int = READ) -> bytes | None:
+        """The last ``limit`` bytes of a file by its absolute path; None where there is no regular file."""
         ...
 
     def sweep(self) -> None:

@@ -1,232 +1,290 @@
-"""Reads a task's folder, in either of the two published formats, without running any of it.
+"""A task, read from its folder without running any of it, and how its parts are found.
 
-Terminal-Bench 1: ``task.yaml`` (instruction), ``Dockerfile``, ``solution.sh``, ``run-tests.sh``, ``tests/``.
-Harbor, which Terminal-Bench 2 uses: ``task.toml``, ``instruction.md``, ``environment/Dockerfile``,
-``solution/solve.sh``, ``tests/test.sh``.
-
-A folder may also hold ``variants.json``, which is ours: ``{"name": {"KEY": "value"}}``. Each entry is a task of its own,
-in which ``{{KEY}}`` stands for the value in every text of the folder, tests and solution included.
+Which folder holds which format is decided here; :mod:`.harbor` and :mod:`.termbench` read them. A folder may also hold
+``variants.json``, which is ours: ``{"name": {"KEY": "value"}}``. Each entry is a task of its own, in which ``{{KEY}}``
+stands for the value in every text of the folder, tests and solution included.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shlex
-import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import yaml
-
 from harnesslab.errors import ConfigError
+from harnesslab.rollout.taskfiles import TaskFileError, decode, kind, read_bytes, read_json
 
-MAX_FILE = 4 << 20
-"""Bytes of one file of a task, and of all files of a folder's part (tests, say) times eight."""
+MAX_FILE = 16 << 20
+"""Bytes of one file of a task, and of all files of a folder's part (tests, say) times four."""
 PYTEST = "test_outputs.py"
-_NOT_COPIED = ("tests", "solution.sh", "solution.yaml", "run-tests.sh", "task.yaml", "variants.json")
-"""Where the Dockerfile lies beside the tests, COPY does not reach what gives the task away."""
-TEST_SECONDS = 60.0
-MAX_TEST_SECONDS = 300.0
+HARBOR, TERMINAL_BENCH = "harbor", "terminal-bench"
+SOLUTIONS = {HARBOR: "/solution", TERMINAL_BENCH: "/oracle"}
+"""Where the official harnesses put a task's solution."""
+
+
+class Unplayable(ConfigError):
+    """The task asks for something that cannot be had here; says what."""
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
-    """One line of the Dockerfile: ``what`` is ``workdir``, ``run``, ``env`` or ``copy``."""
+class Files:
+    """Files by their relative path; ``executable`` and ``links`` (path to target) name some of them."""
 
-    what: str
-    line: int
-    text: str = ""
-    values: tuple[tuple[str, str], ...] = ()
+    content: Mapping[str, bytes] = field(default_factory=dict)
+    executable: frozenset[str] = frozenset()
+    links: Mapping[str, str] = field(default_factory=dict)
+    folders: frozenset[str] = frozenset()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.content
+
+    def over(self, other: Files) -> Files:
+        """The two together; those of this one where both have one of a name."""
+        return Files(
+            {**other.content, **self.content},
+            (other.executable - self.content.keys()) | self.executable,
+            {**other.links, **self.links},
+            other.folders | self.folders,
+        )
+
+    def facts(self) -> list[Any]:
+        """All of it as plain values that are equal for equal files, in every process."""
+        files = [
+            [name, hashlib.sha256(content).hexdigest(), name in self.executable]
+            for name, content in sorted(self.content.items())
+        ]
+        return [files, sorted(self.links.items()), sorted(self.folders)]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is told, and how it is judged: the task as a whole, or one of its steps.
+
+    ``script`` and ``solve`` are paths in ``tests`` and ``solution``, empty where there is none. ``need`` holds the rewards
+    without which the next part is not reached. ``environ`` is that of the tests.
+    """
+
+    instruction: str
+    tests: Files
+    script: str
+    solution: Files
+    solve: str
+    agent_seconds: float | None
+    test_seconds: float
+    environ: Mapping[str, str] = field(default_factory=dict)
+    solution_environ: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+    test_user: str | None = None
+    need: Mapping[str, float] = field(default_factory=dict)
+    setup: Files = field(default_factory=Files)
+    same_shell: bool = False
+    healthcheck: Healthcheck | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Healthcheck:
+    """A command that must succeed before the agent begins, and how often and how long it is tried (seconds)."""
+
+    command: str
+    interval: float = 5.0
+    timeout: float = 30.0
+    start_period: float = 0.0
+    start_interval: float = 5.0
+    retries: int = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A task, read. ``tests`` and ``context`` are files by relative path; ``script`` runs the tests where there is no
-    ``test_outputs.py`` for pytest. ``dockerfile`` is the text that ``build`` holds the lines of; ``image`` one that is
-    published for the task; ``executable`` names files of the context that can be run."""
+    """A task, read. ``context`` holds the files that the Dockerfile may copy; ``environ``, ``user`` and ``workdir`` are what
+    the task's settings add to its image. ``final``: the last part's reward counts, else the mean of all."""
 
     id: str
     family: str
-    instruction: str
-    build: tuple[Build, ...]
-    context: Mapping[str, bytes]
-    tests: Mapping[str, bytes]
-    script: str
-    solution: str
-    test_seconds: float
-    dockerfile: str = field(default="", repr=False)
-    image: str = field(default="", repr=False)
-    executable: frozenset[str] = field(default=frozenset(), repr=False)
+    format: str
+    source: Path
+    parts: tuple[Part, ...]
+    dockerfile: str
+    dockerfile_name: str
+    context: Files
+    build_args: Mapping[str, str] = field(default_factory=dict)
+    build_seconds: float = 600.0
+    image: str = ""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+    workdir: str | None = None
+    cpus: float | None = None
+    memory_mb: int | None = None
+    disk_mb: int | None = None
+    network: bool = True
+    healthcheck: Healthcheck | None = None
+    final: bool = False
+
+    @property
+    def instruction(self) -> str:
+        """What the agent is told first."""
+        return self.parts[0].instruction
+
+    def solution_command(self, number: int) -> str:
+        """The command that runs the solution of a part; empty where there is none. Its last word can only be told by who
+        has the solution."""
+        part = self.parts[number]
+        if not part.solve:
+            return ""
+        secret = hashlib.sha256(f"{self.id} {number}".encode())
+        for name, content in sorted(part.solution.content.items()):
+            secret.update(f"\0{name}\0".encode() + content)
+        return f"bash {SOLUTIONS[self.format]}/{part.solve} # {secret.hexdigest()}"
+
+    def digest(self) -> str:
+        """A hash of all that the task is, the same in every process."""
+        facts = [_plain(getattr(self, name)) for name in self.__slots__ if name != "source"]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def read_folder(folder: Path, *, follow: bool = True) -> Iterator[tuple[str, Spec]]:
-    """(variant, task) of every task below ``folder``, in the order of their names; the variant is empty where there
-    is just one. Raises ConfigError that names the file where a task cannot be used.
+@dataclass(slots=True)
+class Folder:
+    """The tasks of a folder with their variants, in the order of their names; ``unplayable`` says why others are none."""
 
-    Without ``follow`` the lines of the Dockerfiles are not read, as an engine does that; all files come along for it.
+    tasks: list[tuple[str, Spec]] = field(default_factory=list)
+    unplayable: dict[str, str] = field(default_factory=dict)
+
+
+Values = Mapping[str, str]
+Check = Callable[[Spec], None]
+"""Raises ConfigError where the machine at hand cannot follow the task."""
+
+
+def read_folder(folder: Path, environ: Values | None = None, check: Check = lambda _: None) -> Folder:
+    """Every task below ``folder``, or the one task that it is. A task that cannot be used does not keep others from it.
+
+    ``environ`` are the values that tasks may ask of the host. Raises ConfigError where there is no such folder.
     """
     if not folder.is_dir():
         raise ConfigError(f"There is no folder of tasks at {folder}.")
-    for place in sorted(folder.iterdir()):
-        if (place / "task.yaml").is_file() or (place / "task.toml").is_file():
+    found = Folder()
+    places = [folder] if _is_task(folder) else sorted(place for place in folder.iterdir() if _is_task(place))
+    for place in places:
+        try:
             variants = _variants(place)
-            for name, values in variants.items():
-                yield name, _read(place, f"{place.name}-{name}" if name else place.name, values, follow)
+        except ConfigError as error:
+            found.unplayable[place.name] = str(error)
+            continue
+        for name, values in variants.items():
+            task_id = f"{place.name}-{name}" if name else place.name
+            try:
+                spec = _read(place, task_id, values, environ or {})
+                check(spec)
+                found.tasks.append((name, spec))
+            except ConfigError as error:
+                found.unplayable[task_id] = str(error)
+    return found
+
+
+def _is_task(place: Path) -> bool:
+    return (place / "task.yaml").is_file() or (place / "task.yml").is_file() or (place / "task.toml").is_file()
+
+
+def _read(place: Path, task_id: str, values: Values, environ: Values) -> Spec:
+    from harnesslab_envs.terminal import harbor, termbench
+
+    reader = harbor.read if (place / "task.toml").is_file() else termbench.read
+    return replace(reader(place, values, environ), id=task_id, family=place.name)
 
 
 def _variants(place: Path) -> dict[str, dict[str, str]]:
     file = place / "variants.json"
     if not file.is_file():
         return {"": {}}
-    try:
-        loaded = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{file} is no JSON: {error}") from error
+    loaded = read_json(file)
     right = isinstance(loaded, dict) and all(
         isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
         for values in loaded.values()
     )
     if not right or not loaded:
-        raise ConfigError(f"{file} must be an object of objects of texts: {{name: {{KEY: value}}}}.")
+        raise TaskFileError(file, "must be an object of objects of texts: {name: {KEY: value}}")
     return dict(loaded)
 
 
-def _read(place: Path, task_id: str, values: Mapping[str, str], follow: bool) -> Spec:
-    harbor = (place / "task.toml").is_file()
-    source = place / ("task.toml" if harbor else "task.yaml")
-    facts = _facts(source)
-    if harbor:
-        instruction, context = _text(place / "instruction.md"), place / "environment"
-        solution, script = place / "solution" / "solve.sh", place / "tests" / "test.sh"
-        seconds = _get(facts, "verifier").get("timeout_sec", TEST_SECONDS)
-    else:
-        instruction, context = facts.get("instruction", ""), place
-        solution, script = place / "solution.sh", place / "run-tests.sh"
-        seconds = facts.get("max_test_timeout_sec", TEST_SECONDS)
-    if not isinstance(instruction, str) or not instruction.strip():
-        raise ConfigError(f"{source}: the task has no instruction.")
-    if not isinstance(seconds, int | float) or seconds <= 0:
-        raise ConfigError(f"{source}: the tests' timeout must be a number of seconds.")
-    tests = _files(place / "tests", values)
-    if PYTEST not in tests and not script.is_file():
-        raise ConfigError(f"{place}: there is neither tests/{PYTEST} nor {script.relative_to(place)}.")
-    file = context / "Dockerfile"
-    dockerfile = _fill(_text(file), values) if file.is_file() else ""
-    build = tuple(_dockerfile(dockerfile, file)) if follow else ()
-    copies = not follow or any(step.what == "copy" for step in build)
-    hidden = () if harbor else _NOT_COPIED
-    return Spec(
-        id=task_id,
-        family=place.name,
-        instruction=_fill(instruction, values).strip(),
-        build=build,
-        context=_files(context, values, hidden) if copies else {},
-        tests=tests,
-        script=_fill(_text(script), values) if script.is_file() else "",
-        solution=_fill(_text(solution), values) if solution.is_file() else "",
-        test_seconds=min(float(seconds), MAX_TEST_SECONDS),
-        dockerfile=dockerfile,
-        image=str(_get(facts, "environment").get("docker_image", "")),
-        executable=_executable(context, values) if copies else frozenset(),
-    )
-
-
-def _facts(source: Path) -> dict[str, Any]:
-    text = _text(source)
-    try:
-        loaded = tomllib.loads(text) if source.suffix == ".toml" else yaml.safe_load(text)
-    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{source} cannot be read: {error}") from error
-    if not isinstance(loaded, dict):
-        raise ConfigError(f"{source} must hold keys and values.")
-    return loaded
-
-
-def _get(facts: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = facts.get(key)
-    return part if isinstance(part, dict) else {}
-
-
-def _dockerfile(text: str, source: Path) -> Iterator[Build]:
-    """The lines that can be followed without Docker; FROM, EXPOSE, LABEL and the like are passed over."""
-    number = 0
-    pending = ""
-    for raw in text.splitlines():
-        number += 1
-        if not raw.strip() or raw.lstrip().startswith("#"):
-            continue
-        pending += raw.strip()
-        if pending.endswith("\\"):
-            pending = pending[:-1] + " "
-            continue
-        word, _, rest = pending.partition(" ")
-        pending, rest = "", rest.strip()
-        step = word.upper()
-        if step == "WORKDIR":
-            yield Build("workdir", number, rest)
-        elif step == "RUN":
-            yield Build("run", number, rest)
-        elif step == "ENV":
-            yield Build("env", number, values=tuple(_pairs(rest)))
-        elif step in ("COPY", "ADD"):
-            parts = [part for part in shlex.split(rest) if not part.startswith("--")]
-            if len(parts) < 2 or rest.startswith("["):
-                raise ConfigError(f"{source}, line {number}: write {step} as '{step} SOURCE TARGET'.")
-            yield Build("copy", number, values=tuple((name, parts[-1]) for name in parts[:-1]))
-
-
-def _pairs(rest: str) -> Iterator[tuple[str, str]]:
-    if "=" not in rest.split(" ", 1)[0]:
-        name, _, value = rest.partition(" ")
-        yield name, value.strip()
-        return
-    for part in shlex.split(rest):
-        name, _, value = part.partition("=")
-        yield name, value
-
-
-def _files(folder: Path, values: Mapping[str, str], hidden: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """The files below a folder by relative path, without those that lie in ``hidden``. Links out are not followed."""
-    found: dict[str, bytes] = {}
+def read_files(folder: Path, values: Values, hidden: tuple[str, ...] = ()) -> Files:
+    """The files below a folder, without those in ``hidden``. Links that lead out are left out; others stay links."""
+    content: dict[str, bytes] = {}
+    links: dict[str, str] = {}
+    executable, folders = set(), set()
     size = 0
+    root = folder.resolve()
     for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
-        if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()) or "__pycache__" in file.parts:
+        relative = file.relative_to(folder)
+        if relative.parts[0] in hidden or "__pycache__" in relative.parts or not file.resolve().is_relative_to(root):
             continue
-        if file.relative_to(folder).parts[0] in hidden:
-            continue
-        content = file.read_bytes()
-        size += len(content)
-        if len(content) > MAX_FILE or size > 8 * MAX_FILE:
-            raise ConfigError(f"{file}: the files of a task are limited to {MAX_FILE >> 20} MiB each.")
-        name = PurePosixPath(file.relative_to(folder)).as_posix()
-        found[_fill(name, values)] = _fill_bytes(content, values)
-    return found
+        name = fill(PurePosixPath(relative).as_posix(), values)
+        if file.is_symlink():
+            links[name] = file.readlink().as_posix()
+        elif file.is_dir():
+            folders.add(name)
+        elif file.is_file():
+            data = read_bytes(file)
+            size += len(data)
+            if len(data) > MAX_FILE or size > 4 * MAX_FILE:
+                raise TaskFileError(file, f"the files of a task are limited to {MAX_FILE >> 20} MiB each")
+            content[name] = _fill_bytes(data, values)
+            if file.stat().st_mode & 0o100:
+                executable.add(name)
+    return Files(content, frozenset(executable), links, frozenset(folders))
 
 
-def _executable(folder: Path, values: Mapping[str, str]) -> frozenset[str]:
-    files = (file for file in folder.rglob("*") if file.is_file() and file.stat().st_mode & 0o100)
-    return frozenset(_fill(file.relative_to(folder).as_posix(), values) for file in files)
+def with_script(files: Files, name: str) -> Files:
+    """The same with one file as a script that bash can run, whatever editor wrote it: no mark, lines that end with LF."""
+    data = files.content[name].removeprefix(b"\xef\xbb\xbf")
+    return replace(files, content={**files.content, name: data.replace(b"\r\n", b"\n")})
 
 
-def _fill_bytes(content: bytes, values: Mapping[str, str]) -> bytes:
-    if not values:
-        return content
-    try:
-        return _fill(content.decode("utf-8"), values).encode("utf-8")
-    except UnicodeDecodeError:
-        return content
+def text_of(file: Path, values: Values) -> str:
+    """The text of a task's file. Raises TaskFileError."""
+    return fill(decode(read_bytes(file), file), values)
 
 
-def _fill(text: str, values: Mapping[str, str]) -> str:
+def fill(text: str, values: Values) -> str:
+    """A text with the values of its variant."""
     for key, value in values.items():
         text = text.replace("{{" + key + "}}", value)
     return text
 
 
-def _text(file: Path) -> str:
+def seconds(value: Any, source: Path, key: str) -> float:
+    """A timeout. Raises TaskFileError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e7:
+        raise TaskFileError(source, f"must be a number of seconds above 0, not {_shown(value)}", key=key)
+    return float(value)
+
+
+def words(value: Any, source: Path, key: str) -> str:
+    """A text. Raises TaskFileError."""
+    if not isinstance(value, str):
+        raise TaskFileError(source, f"must be a text, not {kind(value)}", key=key)
+    return value
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else kind(value)
+
+
+def _fill_bytes(content: bytes, values: Values) -> bytes:
+    if not values:
+        return content
     try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}") from error
+        return fill(content.decode("utf-8"), values).encode("utf-8")
+    except UnicodeDecodeError:
+        return content
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Files):
+        return value.facts()
+    if isinstance(value, Part | Healthcheck):
+        return [_plain(getattr(value, name)) for name in value.__slots__]
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return dict(value) if isinstance(value, Mapping) else value

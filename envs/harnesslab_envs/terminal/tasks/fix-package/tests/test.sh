@@ -1,3 +1,3 @@
 #!/bin/bash
-mkdir -p /logs/verifier
-if python3 -m pytest -q /tests/test_outputs.py; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+pip install -q pytest >&2
+if pytest -rA /tests/test_outputs.py >&2; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
