@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harnesslab.errors import LabLocked, StoreError
-from harnesslab.store.git import Git
+from harnesslab.errors import BaselineMoved, LabLocked, StoreError
+from harnesslab.store.git import Git, GitFailed
 from harnesslab.store.index import CandidateIndex
 from harnesslab.store.lock import LabLock
-from harnesslab.store.moves import Moves
+from harnesslab.store.moves import Moves, RefMove
 from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, State, check_id
-from harnesslab.store.worktree import follow
+from harnesslab.store.worktree import check_move, drop_dead_lock, follow, hold_index
 
 PRIVATE = ".harnesslab"
 """The folder of records in a lab, kept out of git by `.git/info/exclude`."""
@@ -53,15 +53,47 @@ class Core:
 
     def recover(self) -> None:
         """Finish an interrupted move, working files included. Call under the lock."""
+        drop_dead_lock(self.git)
         if self.moves.interrupted():
-            for move in self.moves.finish():
-                if move.ref == BASELINE and move.old and move.new:
-                    follow(self.git, move.old, move.new)
+            moves = self.moves.finish()
+            for move in _of_baseline(moves):
+                with hold_index(self.git, self._scratch) as env:
+                    follow(self.git, str(move.old), str(move.new), env)
             self.moves.done()
+
+    def move(self, moves: list[RefMove], reason: str) -> tuple[str, ...]:
+        """Move refs all or nothing, and the checkout with the baseline; returns the files left as a person had edited them.
+
+        What would keep the checkout from following (a lock of git's, a folder without write access, a name that cannot be
+        a file) is found before anything moves. Raises `BaselineMoved` where plain git has moved the baseline meanwhile.
+        """
+        left: list[str] = []
+        main = _of_baseline(moves)
+        for move in main:
+            check_move(self.git, str(move.old), str(move.new))
+        with contextlib.ExitStack() as held:
+            env = held.enter_context(hold_index(self.git, self._scratch)) if main else {}
+            try:
+                self.moves.apply(moves, reason)
+            except GitFailed as error:
+                # Somebody with plain git does not know our lock.
+                if main and self.baseline() != main[0].old:
+                    raise BaselineMoved(
+                        f"The baseline was moved by another program to {self.baseline()[:10]} just now."
+                    ) from error
+                raise
+            for move in main:
+                left += follow(self.git, str(move.old), str(move.new), env)
+        self.moves.done()
+        return tuple(left)
+
+    @property
+    def _scratch(self) -> Path:
+        return self.git_dir / "harnesslab" / "index.next"
 
     def recover_if_free(self) -> None:
         """At opening: repair, unless somebody is at work, then it is not broken, or the folder is read-only."""
-        if self.moves.interrupted():
+        if self.moves.interrupted() or (self.git.isolation.folders.own / "index.lock").exists():
             with contextlib.suppress(LabLocked, StoreError), self.lock.hold("repair", wait=2.0):
                 self.recover()
 
@@ -84,6 +116,10 @@ class Core:
             if commit is not None:
                 return Place(baseline, notes, candidate_id, commit, folder)
         raise StoreError(f"There is no candidate {candidate_id} in {self.path}; `candidates()` lists what there is.")
+
+
+def _of_baseline(moves: Sequence[RefMove]) -> list[RefMove]:
+    return [move for move in moves if move.ref == BASELINE and move.old and move.new]
 
 
 def exclude_records(git_dir: Path) -> None:

@@ -18,7 +18,6 @@ from harnesslab.store.moves import RefMove
 from harnesslab.store.notes import read_note, write_note
 from harnesslab.store.objects import Commit, read_commits, write_commit
 from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, STATES, State
-from harnesslab.store.worktree import follow
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def rollback(core: Core, commit: str, who: str | None, why: str) -> Decision:
         message = f"Roll back to {then.subject}\n\nThe files of commit {commit}." + (f"\n{why}" if why else "")
         meta = {"rollback_to": commit, "decided_by": who, "reason": why}
         new = write_commit(core.git, then.tree, (baseline,), message, meta)
-        left = _apply(core, [RefMove(BASELINE, baseline, new)], f"roll back to {commit[:10]}")
+        left = core.move([RefMove(BASELINE, baseline, new)], f"roll back to {commit[:10]}")
         return Decision("", new, "promoted", new, left)
 
 
@@ -135,29 +134,10 @@ def _settle(core: Core, place: Place, state: State, note: Mapping[str, Any]) -> 
     if source != target:
         moves.append(RefMove(source, place.commit, None))
     indexed = core.index.is_current()
-    left = _apply(core, moves, f"{state} {place.id}")
+    left = core.move(moves, f"{state} {place.id}")
     if indexed:
         core.index.learn(build(place.id, state, commit, note), notes)
     return Decision(place.id, place.commit, state, baseline, left)
-
-
-def _apply(core: Core, moves: list[RefMove], reason: str) -> tuple[str, ...]:
-    try:
-        core.moves.apply(moves, reason)
-    except GitFailed as error:
-        # Somebody with plain git does not know our lock.
-        main = next((move for move in moves if move.ref == BASELINE), None)
-        if main is not None and core.baseline() != main.old:
-            raise BaselineMoved(
-                f"The baseline was moved by another program to {core.baseline()[:10]} just now."
-            ) from error
-        raise
-    left: list[str] = []
-    for move in moves:
-        if move.ref == BASELINE and move.old and move.new:
-            left = follow(core.git, move.old, move.new)
-    core.moves.done()
-    return tuple(left)
 
 
 def _note(core: Core, place: Place, state: State, verdict: Mapping[str, Any]) -> dict[str, Any]:

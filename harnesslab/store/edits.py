@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,16 +45,17 @@ def dirty(git: Git) -> list[str]:
     return sorted(changed)
 
 
-def changed_files(git: Git, against: str) -> list[str]:
+def changed_files(git: Git, against: str, env: Mapping[str, str] | None = None) -> list[str]:
     """Tracked files whose content on disk differs from a commit."""
-    return split_names(
-        git.run("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z", against, "--")
-    )
+    return split_names(git.run("diff", *_NAMES, against, "--", env=env))
 
 
-def staged_files(git: Git, against: str) -> list[str]:
+def staged_files(git: Git, against: str, env: Mapping[str, str] | None = None) -> list[str]:
     """Files whose content in the index differs from a commit."""
-    return split_names(git.run("diff", "--cached", "--no-ext-diff", "--no-renames", "--name-only", "-z", against, "--"))
+    return split_names(git.run("diff", "--cached", *_NAMES, against, "--", env=env))
+
+
+_NAMES = ("--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z")
 
 
 def read_edits(git: Git, wanted: Callable[[str], bool], max_bytes: int = MAX_FILE_BYTES) -> Edits:

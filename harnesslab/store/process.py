@@ -193,7 +193,14 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         "locked",
         r"Unable to create '(?P<lock>.+?\.lock)': File exists",
-        "Another git process holds {lock}; wait for it, or delete that file if no git process is running.",
+        "Unable to create '{lock}': File exists. Another git process is at work in {path}; wait for it, or delete that file "
+        "if none is running.",
+    ),
+    (
+        "conflict",
+        r"'(?P<ref>refs/\S+)' exists; cannot create|there is a non-empty directory '\S*?(?P<folder>refs/\S+)' blocking",
+        "{ref} is in the way of a ref of harnesslab in {path} ({first}); rename or delete it, for example with "
+        "`git update-ref -d {ref}`.",
     ),
     ("not_a_lab", r"not a git repository", "{path} has no git repository of its own; create a lab there first."),
     (
@@ -212,7 +219,8 @@ def explain(path: Path, args: Sequence[str], stderr: str, code: int) -> GitFaile
     for cause, pattern, sentence in _CAUSES:
         match = re.search(pattern, stderr, re.IGNORECASE)
         if match:
-            lock = match.groupdict().get("lock") or "a lock file in it"
-            message = sentence.format(path=path, first=first[:200], lock=lock)
+            found = match.groupdict()
+            ref = found.get("ref") or found.get("folder")
+            message = sentence.format(path=path, first=first[:200], lock=found.get("lock"), ref=ref)
             return GitFailed(message, stderr=stderr, code=code, cause=cause)
     return GitFailed(f"git {args[0]} failed in {path}: {first[:300]}.", stderr=stderr, code=code)

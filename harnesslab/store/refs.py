@@ -6,9 +6,12 @@ import re
 import secrets
 import threading
 import time
+import unicodedata
+from collections.abc import Iterable
 from typing import Literal
 
 from harnesslab.errors import StoreError
+from harnesslab.plaintext import visible
 
 BASELINE = "refs/heads/main"
 NOTES = "refs/notes/harnesslab"
@@ -35,6 +38,14 @@ _PATH_BAD = re.compile(r"[\x00-\x1f\x7f\\]")
 _IS_GIT = re.compile(r"(\.git|git~[0-9]+)[. ]*(:|$)", re.IGNORECASE)
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """What some file systems leave out when they compare names: with it, `.git` can be written in many ways."""
+
+MAX_NAME_BYTES = 255
+"""Bytes of one name in UTF-8: more cannot be written on most file systems."""
+MAX_PATH_BYTES = 1024
+_WINDOWS_BAD = frozenset('<>:"|?*')
+_WINDOWS_DEVICE = re.compile(
+    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)", re.IGNORECASE
+)
 
 _last = 0
 _guard = threading.Lock()
@@ -83,14 +94,44 @@ def stays_inside(path: str) -> bool:
 
 
 def check_path(path: str) -> str:
-    """The path itself if it can be a file of a harness, else `StoreError`."""
-    if not stays_inside(path):
-        raise StoreError(
-            f"{path[:200]!r} cannot be a file of a harness: use a relative path with '/', inside the lab.",
-            cause="proposal",
-        )
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        raise StoreError(f"The file name {path[:200]!r} is not UTF-8; rename it.", cause="proposal") from None
+    """The path itself if every common file system can hold it inside a lab, else `StoreError` with the reason."""
+    reason = _unusable(path)
+    if reason:
+        raise StoreError(f"{str(path)[:200]!r} cannot be a file of a harness: {reason}.", cause="proposal")
     return path
+
+
+def _unusable(path: str) -> str:
+    if not isinstance(path, str):
+        return "a path is text, such as 'skill/plan.yaml'"
+    try:
+        size = len(path.encode("utf-8"))
+    except UnicodeEncodeError:
+        return "its name is not UTF-8; rename it"
+    if not stays_inside(path):
+        return "use a relative path with '/', inside the lab"
+    if visible(path) != path or _IGNORED.search(path) or any(char in path for char in "\t\n"):
+        return "its name has invisible or control characters; leave them out"
+    parts = path.split("/")
+    if size > MAX_PATH_BYTES or any(len(part.encode("utf-8")) > MAX_NAME_BYTES for part in parts):
+        return f"a name has at most {MAX_NAME_BYTES} bytes and a path {MAX_PATH_BYTES}; shorten it"
+    bad = next((char for char in path if char in _WINDOWS_BAD), None)
+    if bad:
+        return f"Windows does not allow {bad} in a name; rename it"
+    for part in parts:
+        if part[-1] in ". " or _WINDOWS_DEVICE.match(part):
+            return f"Windows does not allow the name {part!r}; rename it"
+    return ""
+
+
+def clash(paths: Iterable[str], changed: Iterable[str]) -> tuple[str, str] | None:
+    """Two names of which a file system that ignores case or the form of accents can only hold one: one that is `changed` first."""
+    taken: dict[str, str] = {}
+    for path in [*paths, *changed]:
+        parts = path.split("/")
+        for count in range(1, len(parts) + 1):
+            name = "/".join(parts[:count])
+            other = taken.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
+            if other != name:
+                return name, other
+    return None
