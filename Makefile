@@ -53,7 +53,7 @@ $(VENV)/.envs: $(VENV)/.test $(wildcard envs/harnesslab_envs/*/env.toml envs/har
 # The browser has a process of its own: it keeps an event loop, and what it leaves behind must not meet other tests.
 unit: $(VENV)/.test $(VENV)/.envs
 	$(PYTEST) tests/browser
-	HARNESSLAB_ENVS=$(HARNESSLAB_ENVS) $(PYTEST) $(PARALLEL) tests --ignore=tests/browser
+	HARNESSLAB_ENVS=$(HARNESSLAB_ENVS) $(PYTEST) $(PARALLEL) tests docs --ignore=tests/browser
 
 install: $(VENV)/.test
 

@@ -14,7 +14,7 @@ import generate  # noqa: E402 - found through the line above
 
 from harnesslab import __version__  # noqa: E402
 
-# Lines that tests and other pages need with and without a terminal.
+# Help texts are as wide here as in any other build.
 os.environ["COLUMNS"] = "100"
 
 project = "harnesslab"
@@ -50,7 +50,8 @@ nb_mime_priority_overrides = [
     ("html", "application/vnd.jupyter.widget-view+json", 90),
 ]
 # myst-nb warns for each lexer it does not know (`ipython3` is one of IPython's own).
-suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure"]
+# `Action` is the name of two aliases for the same thing: the harness does not import environments.
+suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure", "ref.python", "toc.empty_glob"]
 
 # -- reference ------------------------------------------------------------------------------------------
 

@@ -35,3 +35,14 @@ def test_the_figures_are_drawn_as_the_script_says() -> None:
     assert {path.stem for path in folder.glob("*.svg")} == set(drawn)
     for name, draw in drawn.items():
         assert (folder / f"{name}.svg").read_text(encoding="utf-8") == draw().svg(), "run: python docs/figures/draw.py"
+
+
+def test_every_page_is_in_the_table_of_contents_and_cites_nothing_from_outside() -> None:
+    listed = "\n".join(
+        (ROOT / "docs" / name).read_text(encoding="utf-8")
+        for name in ("index.md", "concepts/index.md", "howto/index.md")
+    )
+    for page in (ROOT / "docs").rglob("*.md"):
+        if not {"_build", "tutorials", "reference", "examples"} & set(page.relative_to(ROOT).parts):
+            assert page.stem in listed or page.stem == "index" or page.stem.startswith("open"), page
+            assert "DESIGN.md" not in page.read_text(encoding="utf-8"), page

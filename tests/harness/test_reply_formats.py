@@ -199,7 +199,7 @@ def test_a_hostile_reply_is_read_soon(name: str, size: int | None) -> None:
         json.dumps(to_json(action)).encode("ascii")
         rescued(raw, None, protocol=protocol)
         parse("", [{"function": {"name": "bash", "arguments": raw}}], "tools", BASH)
-    assert time.process_time() - begun < 6, "no part of the reader may be quadratic"
+    assert time.process_time() - begun < 20, "no part of the reader may be quadratic"
 
 
 def test_the_readers_are_tried_on_every_prefix_of_the_corpus() -> None:
