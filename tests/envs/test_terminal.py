@@ -16,6 +16,7 @@ pytest.importorskip("ctrf")
 
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
 from harnesslab.rollout.env import SPLITS
+from harnesslab.rollout.registry import load_environment
 from harnesslab_envs.sandbox import Engine, EngineError, Limits, missing
 from harnesslab_envs.sandbox.engine import VARIABLE
 from harnesslab_envs.terminal import backends
@@ -346,3 +347,8 @@ def test_an_image_that_cannot_be_built_is_told(images: Path) -> None:
     env = environment(str(images), engine="docker", network="none").make()
     with pytest.raises(EnvironmentFault, match=r"(?s)image of the task first-search cannot be built.*7"):
         env.reset(options={"task": "first-search"})
+
+
+def test_the_environment_is_found_by_its_name() -> None:
+    found = load_environment("terminal")
+    assert found.name == "terminal" and found.version.startswith("2+")

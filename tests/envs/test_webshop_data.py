@@ -124,7 +124,7 @@ def test_missing_broken_and_large_files_are_told(folder: Path, monkeypatch: pyte
     with pytest.raises(ConfigError, match="has 1 human goals, too few"):
         environment(str(folder)).tasks("search")
     (folder / "items_shuffle.json").write_text("[" * 100_000, "utf-8")
-    with pytest.raises(ConfigError, match="cannot be read as JSON"):
+    with pytest.raises(ConfigError, match="not valid JSON: nested too deeply"):
         environment(str(folder)).tasks("search")
     monkeypatch.setattr(records, "MAX_MB", 0)
     with pytest.raises(ConfigError, match=r"files of up to 0 MB are read\. Use the 1,000 products"):

@@ -11,6 +11,7 @@ from typing import Any
 
 from harnesslab.data import data_dir
 from harnesslab.errors import EnvironmentUnavailable
+from harnesslab.rollout.taskfiles import TaskFileError, parse_json, read_json, read_text
 
 TRAINING = "train_0317/training.json"
 SHARED_CHECKS = "7"
@@ -62,12 +63,14 @@ def read_records(folder: Path) -> tuple[tuple[Record, ...], str]:
     records: list[Record] = []
     try:
         for source, category, file in _files(folder):
-            text = file.read_text("utf-8")
+            text = read_text(file)
             digest.update(text.encode())
-            loaded = json.loads(text)
+            loaded = parse_json(text, file)
             for number, item in enumerate(loaded if isinstance(loaded, list) else [loaded]):
                 name = f"{source}-{category}-{file.stem}-{number}"
                 records.append(_record(item, name, source, _Scripts(category, scripts, used)))
+    except TaskFileError as error:
+        raise TaskFileError(error.path, f"{error.what}. {HOW}", line=error.line, key=error.key) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EnvironmentUnavailable(f"{file} is not as published: {type(error).__name__}: {error}. {HOW}") from error
     # Not all scripts: the repository has more than its tasks name, and a copy may do without.
@@ -88,11 +91,11 @@ def _files(folder: Path) -> Iterator[tuple[str, str, Path]]:
 
 def _scripts(folder: Path) -> dict[str, str]:
     if (folder / "scripts.json").is_file():
-        loaded: dict[str, str] = json.loads((folder / "scripts.json").read_text("utf-8"))
+        loaded: dict[str, str] = read_json(folder / "scripts.json")
         return loaded
     root = folder / "scripts"
     files = [file for file in sorted(root.rglob("*")) if file.suffix in (".sh", ".py")]
-    return {file.relative_to(root).as_posix(): file.read_text("utf-8") for file in files}
+    return {file.relative_to(root).as_posix(): read_text(file) for file in files}
 
 
 @dataclass(frozen=True, slots=True)

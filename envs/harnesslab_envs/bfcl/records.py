@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +13,7 @@ from typing import Any
 
 from harnesslab.errors import EnvironmentUnavailable
 from harnesslab.rollout.env import Split, Task
+from harnesslab.rollout.taskfiles import read_jsonl
 
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
 """The four published categories: 200 tasks each, which are variants of the same 200 scenarios."""
@@ -169,4 +169,4 @@ def _json_schema(node: Any) -> Any:
 
 
 def _lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    return [value for _, value in read_jsonl(path)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError
 
-from harnesslab.errors import EnvironmentUnavailable
+from harnesslab.rollout.taskfiles import TaskFileError, read_jsonl
 
 CHANGES = ("INSERT", "UPDATE", "DELETE")
 """Families that are judged by the resulting table; all others are judged by the answer."""
@@ -106,15 +106,25 @@ class _Line(BaseModel):
 def read_records(path: Path, prefix: str) -> Iterator[Record]:
     """The tasks of one published file, with ids ``<prefix>-<line index>``.
 
-    Raises EnvironmentUnavailable, naming file and line, where a line is not a task.
+    Raises TaskFileError, naming file, line and key, where a line is not a task.
     """
-    with path.open(encoding="utf-8") as lines:
-        for index, line in enumerate(lines):
-            try:
-                yield _Line.model_validate_json(line).build(f"{prefix}-{index}")
-            except (ValidationError, ValueError) as error:
-                reason = str(error).splitlines()[0]
-                raise EnvironmentUnavailable(
-                    f"{path}, line {index + 1}: not a DBBench task ({reason}). "
-                    "Get the file again: harnesslab data get dbbench"
-                ) from error
+    lines = read_jsonl(path)
+    while True:
+        number = None
+        try:
+            number, value = next(lines)
+            yield _Line.model_validate(value).build(f"{prefix}-{number - 1}")
+        except StopIteration:
+            return
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise _no_task(path, number, f"key '{'.'.join(map(str, first['loc']))}': {first['msg']}") from error
+        except TaskFileError as error:
+            raise _no_task(path, error.line, error.what) from error
+        except ValueError as error:
+            raise _no_task(path, number, str(error)) from error
+
+
+def _no_task(path: Path, line: int | None, reason: str) -> TaskFileError:
+    how = "Get the file again: harnesslab data get dbbench"
+    return TaskFileError(path, f"not a DBBench task ({reason}). {how}", line=line)

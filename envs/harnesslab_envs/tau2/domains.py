@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from tau2.utils.utils import DATA_DIR
 
 from harnesslab import data as hl_data
 from harnesslab.rollout.env import Split, Task
+from harnesslab.rollout.taskfiles import decode, parse_json, read_bytes, read_json
 
 DOMAINS = ("telecom", "retail", "airline")
 SEARCH_SHARE = 0.6
@@ -73,11 +73,11 @@ class Domain:
 def read_domain(name: str, data: str | Path | None = None) -> Domain:
     """Read a domain. Raises EnvironmentUnavailable where the corrected tasks of retail and airline are missing."""
     folder = Path(DATA_DIR) / "tau2" / "domains" / name
-    published = json.loads((folder / "split_tasks.json").read_text("utf-8"))
+    published = read_json(folder / "split_tasks.json")
     file = folder / "tasks.json" if name == "telecom" else hl_data.find("tau2", data) / f"{name}-tasks.json"
-    raw = file.read_bytes()
+    raw = read_bytes(file)
     base = set(published["base"])
-    entries = [entry for entry in json.loads(raw) if entry["id"] in base]
+    entries = [entry for entry in parse_json(decode(raw, file), file) if entry["id"] in base]
     tasks = {f"{name}-{entry['id']}": Tau2Task.model_validate(entry) for entry in entries}
     version = "" if name == "telecom" else f"-{hashlib.sha256(raw).hexdigest()[:8]}"
     return Domain(name, tasks, _divide(name, published), f"{name}{version}")

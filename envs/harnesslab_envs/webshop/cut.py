@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from harnesslab.errors import ConfigError, HarnesslabError
+from harnesslab.rollout.taskfiles import TaskFileError, read_json
 from harnesslab_envs.webshop.records import CATALOGUES, INSTRUCTIONS
 
 CHUNK = 1 << 20
@@ -41,14 +42,16 @@ def cut(source: Path, target: Path, others: int, tell: Callable[[str], None] = l
         raise ConfigError("The smaller catalogue needs a folder of its own.")
     try:
         target.mkdir(parents=True, exist_ok=True)
-        asked = set(json.loads((source / INSTRUCTIONS).read_text("utf-8")))
-        with (source / PRODUCTS).open(encoding="utf-8") as stream:
+        asked = set(read_json(source / INSTRUCTIONS))
+        with (source / PRODUCTS).open(encoding="utf-8-sig") as stream:
             kept = _write(target / PRODUCTS, "[]", _chosen(items(stream, PRODUCTS), asked, others))
         tell(f"{len(kept):,} products")
-        with (source / ATTRIBUTES).open(encoding="utf-8") as stream:
+        with (source / ATTRIBUTES).open(encoding="utf-8-sig") as stream:
             entries = ((asin, value) for asin, value in items(stream, ATTRIBUTES) if asin in kept)
             _write(target / ATTRIBUTES, "{}", entries)
         shutil.copyfile(source / INSTRUCTIONS, target / INSTRUCTIONS)
+    except TaskFileError as error:
+        raise ConfigError(f"The catalogue in {source} cannot be cut: {error}") from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"The catalogue in {source} cannot be cut: {type(error).__name__}: {error}") from error
     return len(kept)

@@ -6,7 +6,6 @@ Everything in them is untrusted: texts are bounded, types are checked, and an er
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
+from harnesslab.rollout.taskfiles import read_json
 
 CATALOGUES = (
     ("items_shuffle_1000.json", "items_ins_v2_1000.json"),
@@ -277,10 +277,7 @@ def clean(text: str, limit: int) -> str:
 
 
 def _json(path: Path, kind: type) -> Any:
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} cannot be read as JSON: {type(error).__name__}: {error}") from error
+    value = read_json(path)
     if not isinstance(value, kind):
         raise ConfigError(f"{path} must hold {'a list' if kind is list else 'an object'}, not {_kind(value)}.")
     return value

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harnesslab.errors import ConfigError
+from harnesslab.rollout.taskfiles import read_toml
 
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Megabytes = Annotated[int, Field(ge=0)]
@@ -72,11 +72,7 @@ class Manifest(_Part):
 def read_manifest(path: Path) -> Manifest:
     """Read an env.toml. Raises ConfigError that names the file and the key."""
     try:
-        return Manifest.model_validate(tomllib.loads(path.read_text("utf-8")))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is no TOML: {error}") from error
+        return Manifest.model_validate(read_toml(path))
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

@@ -57,7 +57,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("title = 'x'\nfactory = 'env'", "key 'factory'"),
         ("title = 'x'\n[process]\nmemory_mb = -1", "key 'process.memory_mb'"),
         ("title = 'x'\n[process.deadlines]\nstep = 0", "key 'process.deadlines.step'"),
-        ("title = ", "is no TOML"),
+        ("title = ", r"env\.toml, line 1: not valid TOML"),
     ],
 )
 def test_a_wrong_manifest_names_its_key(write: Any, toml: str, words: str) -> None:
