@@ -5,8 +5,9 @@ What the null agent solves is the floor, and what the oracle does not solve no h
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,16 +29,28 @@ class Played:
     fault: str = ""
 
 
-def play_policy(environment: Environment, task: Task, policy: Policy, budget: int) -> Played:
-    """Play one task with a policy, outside any harness. A policy that breaks or hangs counts as unsolved."""
+def play_policy(environment: Environment, task: Task, policy: Policy, budget: int, *, guarded: bool = True) -> Played:
+    """Play one task with a policy, outside any harness. A policy that breaks or hangs counts as unsolved.
+
+    ``guarded``: the policy has a deadline, as an environment's own needs one.
+    """
+    return run_sync(_play(environment, task, policy, budget, guarded))
+
+
+async def _play(environment: Environment, task: Task, policy: Policy, budget: int, guarded: bool) -> Played:
     steps = 0
     env: TextEnv | None = None
     try:
-        env = made = _ask(environment, "make", environment.make)
-        observation, info = _ask(made, "reset", lambda: made.reset(seed=task.seed, options=task.options), environment)
+        env = made = await _ask(environment, "make", environment.make)
+        observation, info = await _ask(
+            made, "reset", lambda: made.reset(seed=task.seed, options=task.options), environment
+        )
         while steps < budget:
-            action = _ask(made, "policy", partial(policy, observation, info), environment)
-            observation, _, terminated, truncated, info = _ask(made, "step", partial(made.step, action), environment)
+            decide = partial(policy, observation, info)
+            action = await _ask(made, "policy", decide, environment) if guarded else decide()
+            observation, _, terminated, truncated, info = await _ask(
+                made, "step", partial(made.step, action), environment
+            )
             steps += 1
             if private(info).get("solved"):
                 return Played(task.id, True, steps)
@@ -50,16 +63,32 @@ def play_policy(environment: Environment, task: Task, policy: Policy, budget: in
         return Played(task.id, False, steps, f"{type(error).__name__}: {error}")
     finally:
         if env is not None:
-            _close(env, environment)
+            await _close(env, environment)
 
 
 def first_look(environment: Environment, task: Task) -> tuple[str, dict]:
     """(observation, info) of a reset in a fresh instance. Raises EnvironmentFault."""
-    env: TextEnv = _ask(environment, "make", environment.make)
-    try:
-        return _ask(env, "reset", lambda: env.reset(seed=task.seed, options=task.options), environment)
-    finally:
-        _close(env, environment)
+
+    async def look() -> Any:
+        env: TextEnv = await _ask(environment, "make", environment.make)
+        try:
+            return await _ask(env, "reset", lambda: env.reset(seed=task.seed, options=task.options), environment)
+        finally:
+            await _close(env, environment)
+
+    seen = run_sync(look())
+    if not isinstance(seen, tuple | list) or len(seen) != 2 or not isinstance(seen[1], dict):
+        raise EnvironmentFault("the environment's reset must return an observation and info", cause="lie")
+    if not isinstance(seen[1].get("public", {}), Mapping):
+        raise EnvironmentFault(
+            "the environment's reset must return info with the parts 'public' and 'private'", cause="lie"
+        )
+    return str(seen[0]), seen[1]
+
+
+def ask_environment(environment: Environment, name: str, call: Callable[[], Any]) -> Any:
+    """A call of the environment that makes no instance, with its deadline. Raises EnvironmentFault, which names the call."""
+    return run_sync(_ask(environment, name, call))
 
 
 def bounds(environment: Environment, tasks: Sequence[Task], budget: int) -> tuple[int | None, int | None]:
@@ -82,22 +111,22 @@ def _solved(
     solved = 0
     for task in tasks:
         try:
-            policy: Policy = _ask(environment, "oracle", partial(make, task))
+            policy: Policy = ask_environment(environment, "oracle", partial(make, task))
         except EnvironmentFault:
             return None
         solved += play_policy(environment, task, policy, budget).solved
     return solved
 
 
-def _close(env: TextEnv, environment: Environment) -> None:
+async def _close(env: TextEnv, environment: Environment) -> None:
     if callable(getattr(env, "close", None)):
         with contextlib.suppress(EnvironmentFault):
-            _ask(env, "close", env.close, environment)
+            await _ask(env, "close", env.close, environment)
 
 
-def _ask(what: Any, name: str, call: Callable[[], Any], environment: Environment | None = None) -> Any:
+async def _ask(what: Any, name: str, call: Callable[[], Any], environment: Environment | None = None) -> Any:
     """A call of an environment or an instance, with its deadline. Raises EnvironmentFault."""
     if getattr(what, "threaded", False):
-        return call()  # it has deadlines of its own
-    seconds = deadline_of(environment if environment is not None else what)
-    return run_sync(bounded(name, call, seconds))
+        # It has deadlines of its own, and waits.
+        return await asyncio.get_running_loop().run_in_executor(None, call)
+    return await bounded(name, call, deadline_of(environment if environment is not None else what))

@@ -7,6 +7,7 @@ the harness's own action protocol, whose arguments are words that the agent has 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from harnesslab.harness.context import Action, Context
@@ -22,12 +23,14 @@ def tool_calls(context: Context) -> tuple[str, ...]:
     For native tool calls they are JSON objects of a name and arguments, of which the control makes calls.
     """
     protocol = "json" if context.protocol == "tools" else context.protocol
-    words = list(dict.fromkeys(re.findall(r"\w+", context.observation)))[-WORDS:] or ["none"]
-    return tuple(
-        render(_call(tool.get("function", tool), word), protocol, context.tools)
-        for tool in context.tools or ()
-        for word in words
-    )
+    calls = seen_calls(context.tools or (), context.observation)
+    return tuple(render(call, protocol, context.tools) for call in calls)
+
+
+def seen_calls(tools: Sequence[dict[str, Any]], text: str) -> list[Action]:
+    """A call of each tool with each of the last words of the text."""
+    words = list(dict.fromkeys(re.findall(r"\w+", text)))[-WORDS:] or ["none"]
+    return [_call(tool.get("function", tool), word) for tool in tools for word in words]
 
 
 def _call(function: dict[str, Any], word: str) -> Action:

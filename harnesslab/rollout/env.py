@@ -83,7 +83,8 @@ class Environment(Protocol):
     """A family of tasks and the way to play them; what an entry point names.
 
     Optional members: ``null(task)``, a policy that does nothing; ``instruction(task)``, the text of a task without a
-    reset, by which tasks that occur in two splits are found when a lab is opened.
+    reset, by which tasks that occur in two splits are found when a lab is opened; ``constants()``, a list of actions among which
+    the best constant answer is chosen.
     """
 
     @property

@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from harnesslab.lab import Lab
+from harnesslab.rollout.floors import Floors
 from harnesslab.rollout.records import Episode, Run
+from harnesslab.rollout.show import counted
+from harnesslab.rollout.taxonomy import clip
 from harnesslab.trainer.pairs import solved_tasks
 
 
@@ -54,10 +57,18 @@ def forced_share(episodes: Iterable[Episode]) -> float:
     return forced / total if total else 0.0
 
 
-def bound_rows(floor: int | None, ceiling: int | None, tasks: int) -> list[dict[str, Any]]:
-    """The null agent and the oracle as rows beside the others; without those that there are not."""
+def floor_rows(floors: Floors) -> list[dict[str, Any]]:
+    """The agents without a mind and the oracle as rows beside the others; without those that there are not."""
     return [
-        {"harness": "none", "backbone": name, "solved": count, "of": tasks, "rate": round(100 * count / tasks, 1)}
-        for name, count in (("null agent", floor), ("oracle", ceiling))
-        if count is not None
-    ]
+        {"harness": "none", "backbone": name, "solved": count, "of": floors.tasks, "rate": round(100 * count / floors.tasks, 1)}
+        for name, count in floors.rows()
+    ]  # fmt: skip
+
+
+def constant_note(floors: Floors) -> str:
+    """What the constant answer is and how it was chosen; empty where there is none."""
+    if floors.answer is None:
+        return ""
+    answer = floors.answer
+    how = f", which solved {answer.solved} of {counted(answer.tasks, 'search task')}" if answer.tasks else ""
+    return f"constant: always {clip(str(answer), 50)}{how}"

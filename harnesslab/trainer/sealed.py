@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harnesslab.analysis.table import Table
+from harnesslab.errors import ConfigError, EnvironmentUnavailable
 from harnesslab.llm.control import RandomControl
 from harnesslab.llm.types import Backbone
-from harnesslab.rollout.bounds import bounds
-from harnesslab.rollout.env import step_budget
+from harnesslab.rollout.env import Task, step_budget
+from harnesslab.rollout.floors import floors
 from harnesslab.rollout.show import counted
 from harnesslab.trainer.parts import check_parts
-from harnesslab.trainer.report import bound_rows, result_row
+from harnesslab.trainer.report import constant_note, floor_rows, result_row
 
 if TYPE_CHECKING:
     from harnesslab.trainer.trainer import Trainer
@@ -23,7 +24,7 @@ COLUMNS = ["harness", "backbone", "solved", "of", "rate", "low", "high", "invali
 def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) -> Table:
     """The held-out result: first and present baseline with the backbone, the present one with each control.
 
-    Null agent and oracle bound the panel. See :func:`~harnesslab.trainer.report.result_row` for the columns.
+    What agents without a mind and the oracle solve frames it (:mod:`harnesslab.rollout.floors`). See :func:`~harnesslab.trainer.report.result_row` for the columns.
     """
     from harnesslab.analysis import statistics  # noqa: F401 - if its packages are missing, nothing is opened
 
@@ -36,7 +37,8 @@ def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) ->
         check_parts(llm=control)
     for commit in (start, trained):
         lab.harness(commit)
-    floor, ceiling = bounds(lab.environment, panel.tasks, trainer.settings.budget or step_budget(lab.environment))
+    budget = trainer.settings.budget or step_budget(lab.environment)
+    found = floors(lab.environment, panel.tasks, budget, _search(trainer))
     rows = []
     if start != trained:
         rows.append(result_row(lab, trainer.measure("sealed", commit=start), harness="start"))
@@ -46,7 +48,17 @@ def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) ->
         rows.append(result_row(lab, trainer.measure("sealed", commit=trained, llm=control), harness=name))
     known = sum(row["environment"] == lab.environment.name for row in lab.openings())
     title = f"sealed split of {lab.environment.name}, {counted(len(panel.tasks), 'task')}, {counted(known, 'run')} on record"
-    table = Table([*rows, *bound_rows(floor, ceiling, len(panel.tasks))], title=title, columns=COLUMNS)
+    table = Table([*rows, *floor_rows(found)], title=title, columns=COLUMNS)
+    if note := constant_note(found):
+        table.notes.append(note)
     if any(row["forced"] >= 100 for row in rows):
         table.notes.append("No executed action was the model's own: the harness plays alone.")
     return table
+
+
+def _search(trainer: Trainer) -> tuple[Task, ...]:
+    """The tasks on which the constant answer is chosen; none where the panel's families are not in the search split."""
+    try:
+        return trainer.panel("search").tasks
+    except (ConfigError, EnvironmentUnavailable):
+        return ()

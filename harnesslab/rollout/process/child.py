@@ -53,7 +53,9 @@ class Deadlines:
 
     def of(self, what: str) -> float:
         """The deadline of a request."""
-        kind = {"version": "tasks", "instructions": "tasks", "policy_act": "policy"}.get(what, what)
+        kind = {"version": "tasks", "instructions": "tasks", "constants": "tasks", "policy_act": "policy"}.get(
+            what, what
+        )
         return float(getattr(self, kind))
 
 

@@ -76,6 +76,13 @@ class ProcessEnvironment:
                 }
             return self._instructions[task.split].get(task.id, "")
 
+    def constants(self) -> list[Action]:
+        """The environment's own candidates for the best constant answer; empty if it names none."""
+        found = self._ask("constants")
+        if not isinstance(found, list):
+            raise EnvironmentFault(f"constants() of the environment '{self.launch.name}' must return a list of actions")
+        return found
+
     def make(self) -> ProcessEnv:
         """A new instance; its process is taken at the first reset."""
         return ProcessEnv(self._pool)

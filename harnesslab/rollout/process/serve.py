@@ -68,6 +68,11 @@ class Server:
         tasks, instruction = self.environment.tasks(split), getattr(self.environment, "instruction", None)
         return [instruction(task) for task in tasks] if callable(instruction) else [""] * len(tasks)
 
+    def constants(self) -> list[Any]:
+        """The environment's candidates for the best constant answer."""
+        constants = getattr(self.environment, "constants", None)
+        return list(constants()) if callable(constants) else []
+
     def reset(self, seed: int | None, options: dict[str, Any] | None) -> Any:
         """Start an episode in the one instance, which is made when it is first needed."""
         if self._instance is None:
@@ -113,7 +118,18 @@ class Server:
 
 _HANDLERS: dict[str, Callable[..., Any]] = {
     name: getattr(Server, name)
-    for name in ("start", "version", "tasks", "instructions", "reset", "step", "close", "policy", "policy_act")
+    for name in (
+        "start",
+        "version",
+        "tasks",
+        "instructions",
+        "constants",
+        "reset",
+        "step",
+        "close",
+        "policy",
+        "policy_act",
+    )
 }
 
 

@@ -6,6 +6,7 @@
 | ``version`` | | text |
 | ``tasks`` | ``split`` | a list of tasks, see :func:`pack_task` |
 | ``instructions`` | ``split`` | a list of texts, one a task, empty if the environment does not give them |
+| ``constants`` | | a list of actions, empty if the environment names none |
 | ``reset`` | ``seed``, ``options`` | ``[observation, info]`` |
 | ``step`` | ``action`` | ``[observation, reward, terminated, truncated, info]`` |
 | ``close`` | | null |
