@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo, RunStore
 from harnesslab.store.refs import new_id
 
@@ -83,7 +84,9 @@ def refs(folder: Path, count: int, target: str) -> list[Row]:
     )
     waiting = [row.id for row in fresh.candidates(state="pending", limit=REPEATS).rows]
     rows.append(
-        measure(f"{count}: reject", lambda: fresh.reject(waiting.pop(), {"reason": "slower", "delta": -1}), target)
+        measure(
+            f"{count}: reject", lambda: Ledger(fresh).reject(waiting.pop(), {"reason": "slower", "delta": -1}), target
+        )
     )
     rows.append(measure(f"{count}: listing after a decision", lambda: _decide_and_list(fresh), ""))
     offered: list[str] = []
@@ -95,7 +98,7 @@ def refs(folder: Path, count: int, target: str) -> list[Row]:
     for number in range(REPEATS):
         candidate = fresh.propose({"b.yaml": f"b: {number}\n"}, f"b {number}").id
         start = time.perf_counter()
-        fresh.promote(candidate, {"reason": "better", "delta": 1})
+        Ledger(fresh).promote(candidate, {"reason": "better", "delta": 1})
         times.append((time.perf_counter() - start) * 1e3)
     rows.append((f"{count}: promote", statistics.median(times), sorted(times)[int(0.95 * len(times)) - 1], target))
     return rows
@@ -103,7 +106,7 @@ def refs(folder: Path, count: int, target: str) -> list[Row]:
 
 def _decide_and_list(repo: LabRepo) -> None:
     candidate = repo.candidates(state="pending", limit=1).rows[0].id
-    repo.reject(candidate, {"reason": "x"})
+    Ledger(repo).reject(candidate, {"reason": "x"})
     repo.candidates()
 
 

@@ -98,7 +98,8 @@ class StoreError(HarnesslabError):
     """The lab's repository or database cannot be used as asked.
 
     ``cause`` tells a program what the sentence tells a person: ``ownership``, ``read_only``, ``full``, ``locked``,
-    ``not_a_lab``, ``vanished``, ``corrupt``, ``deadline``, ``newer_database``, ``proposal`` (what was proposed cannot be a commit); empty where it is none of these.
+    ``not_a_lab``, ``vanished``, ``corrupt``, ``deadline``, ``newer_database``, ``bad_ref``, ``not_found``, ``refused`` (the state of the candidate or of the baseline forbids
+    it), ``proposal`` (what was proposed cannot be a commit); empty where it is none of these.
     """
 
     def __init__(self, message: str, *, cause: str = ""):

@@ -20,12 +20,12 @@ from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.labenv import remember, remembered, remembered_environment
 from harnesslab.labfolder import full_path, is_lab, near, refuse_moving
+from harnesslab.ledger import OPEN, Ledger, solved_counts, who_decided
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
 from harnesslab.rollout.registry import lasting_name, load_environment
 from harnesslab.rollout.splits import SECONDS, check_splits, warn_of_splits
-from harnesslab.store import Candidate, HistoryEntry, LabRepo, RunStore, new_opening
-from harnesslab.store.core import LEARNING
+from harnesslab.store import LEARNING, Candidate, HistoryEntry, LabRepo, RunStore, new_opening
 
 
 class Lab:
@@ -115,6 +115,11 @@ class Lab:
             remember(self.path, self._name)
         return store
 
+    @property
+    def ledger(self) -> Ledger:
+        """The states of its candidates, and what can be done with them."""
+        return Ledger(self.repo)
+
     def _keep(self) -> None:
         """Make and open everything now."""
         self.runs  # noqa: B018
@@ -149,8 +154,8 @@ class Lab:
         return Table([_candidate_row(row) for row in page.rows], title=f"rejected ({page.total})")
 
     def pending(self, limit: int = 50) -> Table:
-        """Candidates that wait for a verdict, or whose measurement could not tell."""
-        rows = [_candidate_row(row) for row in self.repo.candidates(state=("pending", "undecided"), limit=limit).rows]
+        """Candidates that wait for a decision: not measured yet, measured, or shelved because the measurement could not tell."""
+        rows = [_candidate_row(row) for row in self.repo.candidates(state=OPEN, limit=limit).rows]
         return Table(rows, title=f"pending ({len(rows)})")
 
     def curve(self) -> Table:
@@ -256,14 +261,6 @@ class Lab:
         """``learning.md``: the running diagnosis, rewritten after each verdict, kept out of the commits."""
         return self.path / LEARNING
 
-    def write_learning(self) -> None:
-        """Rewrite ``learning.md`` from the verdicts in git; a folder that cannot be written is no error here."""
-        from harnesslab.analysis.learning import learning_text
-
-        text = learning_text(self.path.name, self.repo.candidates(limit=200).rows)
-        with contextlib.suppress(OSError):
-            self.learning_path.write_text(text, encoding="utf-8")
-
     def close(self) -> None:
         """Give back the database and git processes."""
         for part in ("runs", "repo"):
@@ -284,7 +281,7 @@ def _log_row(entry: HistoryEntry) -> dict[str, Any]:
         "when": _when(entry.created),
         "what": entry.subject,
         "solved": _solved(verdict),
-        "decided by": _decider(verdict),
+        "decided by": str(who_decided(verdict) or ""),
     }
 
 
@@ -296,22 +293,14 @@ def _candidate_row(row: Candidate) -> dict[str, Any]:
         "layer": row.layer,
         "solved": _solved(verdict),
         "reason": row.reason,
-        "decided by": _decider(verdict),
+        "decided by": str(who_decided(verdict) or ""),
         "when": _when(row.decided_at or row.created),
     }
 
 
 def _solved(verdict: Mapping[str, Any]) -> str:
-    solved = verdict.get("solved") or {}
-    if not verdict.get("tasks"):
-        return ""
-    return f"{len(solved.get('baseline', ()))} -> {len(solved.get('candidate', ()))} of {verdict['tasks']}"
-
-
-def _decider(verdict: Mapping[str, Any]) -> str:
-    if verdict.get("decided_by") == "person":
-        return str(verdict.get("who", "a person")) + (" (override)" if verdict.get("override") else "")
-    return str(verdict.get("criterion", ""))
+    counts = solved_counts(verdict)
+    return "{} -> {} of {}".format(*counts) if counts else ""
 
 
 def _when(seconds: float) -> str:

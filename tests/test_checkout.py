@@ -146,7 +146,7 @@ def moved(open_lab: Callable[..., Any]) -> tuple[Any, str]:
     """A lab with one promotion, and the commit before it."""
     lab = open_lab()
     start = lab.repo.baseline()
-    lab.repo.promote(lab.repo.propose({"skill/new.yaml": HINT}, "new").id, {})
+    lab.ledger.promote(lab.repo.propose({"skill/new.yaml": HINT}, "new").id, {})
     return lab, start
 
 

@@ -248,7 +248,7 @@ def linked(at: Path) -> Path:
 def test_a_lab_is_known_again_and_moved_aside(again: Make, open_lab: Callable[..., Any], tmp_path: Path) -> None:
     lab = open_lab("lab")
     candidate = lab.repo.propose({"skill/a.yaml": "kind: prompt\nparams: {text: Go.}\n"}, "a", {"layer": "skill"})
-    lab.repo.promote(candidate.id, {})
+    lab.ledger.promote(candidate.id, {})
     where = again(tmp_path)
     opened = open_lab(where)
     assert opened.repo.baseline() == candidate.commit
@@ -301,5 +301,5 @@ def test_a_lab_whose_main_lost_its_manifest_can_be_rolled_back(open_lab: Callabl
     git(lab.path, "rm", "-q", "harness.toml")
     git(lab.path, "commit", "-q", "--allow-empty", "-m", "oops")
     again = open_lab("lab")
-    again.repo.rollback(start, "me", "oops")
+    again.ledger.rollback(start, "me", "oops")
     assert again.harness().name == "corridor"

@@ -9,6 +9,7 @@ import { labIcon } from './icons';
 import { CommandIDs } from './ids';
 import type { Target } from './model/links';
 import type { Session } from './model/session';
+import { IActWords, actWords } from './model/vocabulary';
 import type { Views } from './view/views';
 
 const TARGET = {
@@ -106,19 +107,13 @@ export function addCommands(options: {
     }
   });
 
-  const actions: Record<Exclude<ActionName, 'undo'>, string> = {
-    accept: trans.__('Accept Candidate…'),
-    reject: trans.__('Reject Candidate…'),
-    override: trans.__('Override the Verdict…'),
-    rollback: trans.__('Roll Back to This Promotion…'),
-    retry: trans.__('Retry on Today’s Baseline…')
-  };
-  for (const [action, label] of Object.entries(actions) as [
-    Exclude<ActionName, 'undo'>,
-    string
-  ][]) {
+  // Undo has a command of its own, for the last decision whatever is chosen.
+  for (const [action, words] of Object.entries(actWords(trans)) as [ActionName, IActWords][]) {
+    if (action === 'undo') {
+      continue;
+    }
     commands.addCommand(CommandIDs[action], {
-      label,
+      label: trans.__('%1…', words.title),
       describedBy: { args: TARGET },
       isEnabled: args => chosen(args) !== null,
       execute: args => {

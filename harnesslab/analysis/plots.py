@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.ticker import Locator
 
     from harnesslab.lab import Lab
+    from harnesslab.ledger import Verdict
     from harnesslab.trainer.failures import Failures
-    from harnesslab.trainer.verdict import Verdict
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 PALE_BLUE, PALE_ORANGE, PALE_GREY = (0.72, 0.85, 0.94), (0.96, 0.80, 0.69), (0.93, 0.93, 0.93)

@@ -14,12 +14,12 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from pydantic import ValidationError
 
+from harnesslab.ledger import whoami
 from harnesslab.server import queries
-from harnesslab.server.core import actions, exports, overview, plans, refs, trajectories
+from harnesslab.server.core import actions, exports, overview, refs, trajectories
 from harnesslab.server.core.labs import Labs
 from harnesslab.server.problems import Problem, problem_of
 from harnesslab.server.worker import Worker
-from harnesslab.trainer.who import whoami
 
 MAX_BODY = 20_000
 SETTING = "harnesslab"
@@ -164,7 +164,7 @@ READS: dict[str, tuple[type[queries.Parameters], Callable[[Labs, Any], Any]]] = 
     "diff": (queries.DiffQuery, lambda labs, q: refs.diff(labs.get(q.lab), q.base, q.head)),
     "trajectories": (queries.TrajectoriesQuery, lambda labs, q: trajectories.pair(labs.get(q.lab), q.ref, q.task)),
     "step": (queries.StepQuery, lambda labs, q: trajectories.full_step(labs.get(q.lab), q.episode, q.index)),
-    "plan": (queries.PlanQuery, lambda labs, q: plans.plan(labs.get(q.lab), q.action, q.ref).to_json()),
+    "plan": (queries.PlanQuery, lambda labs, q: actions.plan(labs.get(q.lab), q.action, q.ref)),
     "cell": (queries.CellQuery, lambda labs, q: exports.cell(labs.get(q.lab), q.ref, q.notebook)),
 }
 """Endpoint to its parameters and the question that it asks."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harnesslab.errors import BaselineMoved, HarnesslabError, LabLocked, StoreError
+from harnesslab.errors import BaselineMoved, ConfigError, HarnesslabError, LabLocked, StoreError
+from harnesslab.store import RetryConflict
 
 STATUS: dict[str, int] = {
     "bad_request": 400,
@@ -54,6 +55,11 @@ def problem_of(error: Exception) -> Problem:
         return Problem("locked", str(error))
     if isinstance(error, BaselineMoved):
         return Problem("moved", str(error))
+    if isinstance(error, RetryConflict):
+        shown = "\n\n".join(f"{path}:\n{text[:2000]}" for path, text in list(error.texts.items())[:3])
+        return Problem("conflict", f"{error}\n\n{shown}".strip())
+    if isinstance(error, ConfigError):
+        return Problem("bad_request", str(error))
     if isinstance(error, StoreError):
         return Problem(error.cause if error.cause in STATUS else "store", str(error))
     if isinstance(error, HarnesslabError):

@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from harnesslab.ledger import Act
+
 LabPath = Annotated[str, StringConstraints(max_length=1024)]
 RefName = Annotated[str, StringConstraints(max_length=250)]
 Words = Annotated[str, StringConstraints(max_length=200)]
-ActionName = Literal["accept", "reject", "override", "rollback", "retry", "undo"]
 
 
 class Parameters(BaseModel):
@@ -89,7 +90,7 @@ class StepQuery(LabQuery):
 class PlanQuery(RefQuery):
     """`GET /plan`."""
 
-    action: ActionName
+    action: Act
 
 
 class Expectation(Parameters):
@@ -103,7 +104,7 @@ class ActionBody(Parameters):
     """`POST /actions`."""
 
     lab: LabPath
-    action: ActionName
+    action: Act
     ref: RefName
     why: Annotated[str, StringConstraints(max_length=4000)] = ""
     expect: Expectation

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from harnesslab.server.problems import Problem
-from harnesslab.store.git import time_limit
+from harnesslab.store import time_limit
 
 DEADLINE_S = 45.0
 """Long enough to index tens of thousands of candidates the first time, on a slow machine."""

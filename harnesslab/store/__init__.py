@@ -1,28 +1,43 @@
 """Git refs and notes, the SQLite run store, and one lock per lab."""
 
-from harnesslab.store.candidates import Candidate, Filter, Page
-from harnesslab.store.decisions import Decision
+from harnesslab.store.candidates import Candidate, Filter, Order, Page
+from harnesslab.store.core import LEARNING
 from harnesslab.store.diff import Diff, FileDiff
-from harnesslab.store.foreign import ForeignCandidate, list_foreign
+from harnesslab.store.foreign import ForeignCandidate, foreign_version, list_foreign
+from harnesslab.store.git import time_limit
+from harnesslab.store.objects import Commit
 from harnesslab.store.openings import new_opening
+from harnesslab.store.refs import FOLDERS, NOTES, STATES, State
 from harnesslab.store.repo import HistoryEntry, LabRepo
+from harnesslab.store.repository import Repository
 from harnesslab.store.retry import RetryConflict
 from harnesslab.store.runs import EPISODE_FIELDS, RunStore, identity_hash
+from harnesslab.store.settle import Settled
 
 __all__ = [
     "EPISODE_FIELDS",
+    "FOLDERS",
+    "LEARNING",
+    "NOTES",
+    "STATES",
     "Candidate",
-    "Decision",
+    "Commit",
     "Diff",
     "FileDiff",
     "Filter",
     "ForeignCandidate",
     "HistoryEntry",
     "LabRepo",
+    "Order",
     "Page",
+    "Repository",
     "RetryConflict",
     "RunStore",
+    "Settled",
+    "State",
+    "foreign_version",
     "identity_hash",
     "list_foreign",
     "new_opening",
+    "time_limit",
 ]

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harnesslab.store.objects import Commit
-from harnesslab.store.refs import FOLDERS, State
+from harnesslab.store.refs import CANDIDATES, FOLDERS, STATES, State
 
-Order = Literal["time", "delta", "-time", "-delta"]
-"""Newest or largest delta first; with a minus, oldest or smallest first. Without a delta comes last either way."""
+Order = Literal["time", "delta", "-time", "-delta", "decided"]
+"""Newest or largest delta first; with a minus, oldest or smallest first. Without a delta comes last either way.
+`decided`: what was decided last comes first."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,9 @@ class Filter:
 def build(candidate_id: str, folder_state: State, commit: Commit, verdict: Mapping[str, Any] | None) -> Candidate:
     """Put a candidate together from its ref's place, its commit and its note."""
     state: State = folder_state
-    if folder_state in ("pending", "undecided"):
-        state = "undecided" if verdict and verdict.get("state") == "undecided" else "pending"
+    if FOLDERS[folder_state] == CANDIDATES:
+        noted = verdict.get("state") if verdict else None
+        state = next((each for each in STATES if each == noted and FOLDERS[each] == CANDIDATES), "pending")
     if state == "pending":
         verdict = None  # what is left of an undone decision judges nothing
     note = verdict or {}

@@ -10,7 +10,7 @@ from pathlib import Path
 from harnesslab.errors import BaselineMoved, LabLocked, StoreError
 from harnesslab.store.git import Git, GitFailed
 from harnesslab.store.index import CandidateIndex
-from harnesslab.store.lock import LabLock
+from harnesslab.store.lock import WAIT_S, LabLock
 from harnesslab.store.moves import Moves, RefMove
 from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, State, check_id
 from harnesslab.store.worktree import check_move, drop_dead_lock, follow, hold_index
@@ -45,9 +45,9 @@ class Core:
         self.index = CandidateIndex(self.git, self.git_dir)
 
     @contextlib.contextmanager
-    def writing(self, purpose: str) -> Iterator[None]:
+    def writing(self, purpose: str, wait: float = WAIT_S) -> Iterator[None]:
         """Hold the lab's lock, after finishing what a killed process left half done."""
-        with self.lock.hold(purpose):
+        with self.lock.hold(purpose, wait):
             self.recover()
             yield
 
@@ -115,7 +115,10 @@ class Core:
         for folder, commit in zip(folders, commits, strict=True):
             if commit is not None:
                 return Place(baseline, notes, candidate_id, commit, folder)
-        raise StoreError(f"There is no candidate {candidate_id} in {self.path}; `candidates()` lists what there is.")
+        raise StoreError(
+            f"There is no candidate {candidate_id} in {self.path}; `candidates()` lists what there is.",
+            cause="not_found",
+        )
 
 
 def _of_baseline(moves: Sequence[RefMove]) -> list[RefMove]:

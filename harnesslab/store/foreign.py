@@ -49,3 +49,8 @@ def list_foreign(path: Path | str, *, offset: int = 0, limit: int = 50) -> tuple
         if commit_id in commits
     ]
     return len(entries), rows
+
+
+def foreign_version(path: Path | str) -> str:
+    """A text that changes whenever a foreign ref or a branch does."""
+    return Git(path).text("for-each-ref", "--format=%(objectname) %(refname)", *PREFIXES, "refs/heads/")

@@ -23,7 +23,7 @@ from harnesslab.store.notes import changed_notes, parse_note, read_note
 from harnesslab.store.objects import read_commits
 from harnesslab.store.refs import FOLDERS, NOTES, State
 
-_VERSION = 1
+_VERSION = 2
 _RACY_NS = 50_000_000  # stamps younger than this when taken cannot tell two changes apart
 _CHUNK = 2_000
 _MANY_NEW = 20  # from here on, listing all notes is cheaper than looking up each
@@ -52,6 +52,7 @@ _ORDERS: dict[str, str] = {
     "-time": "created, id",
     "delta": "delta IS NULL, delta DESC, id DESC",
     "-delta": "delta IS NULL, delta, id DESC",
+    "decided": "decided_at IS NULL, decided_at DESC, id DESC",
 }
 _PRECEDENCE: tuple[State, ...] = ("pending", "rejected", "promoted")  # the later one wins while a move is unfinished
 
@@ -91,11 +92,11 @@ class CandidateIndex:
 
     def get(self, candidate_id: str) -> Candidate | None:
         """One candidate by its id."""
-        return self._one("id", candidate_id)
+        return self._one("id = ?1", candidate_id)
 
     def by_commit(self, commit: str) -> Candidate | None:
-        """The candidate that is this commit, if it is one."""
-        return self._one("commit_id", commit)
+        """The candidate whose commit has this id, or an id that starts like this, if there is one."""
+        return self._one("commit_id >= ?1 AND commit_id < ?1 || 'g'", commit)
 
     def counts(self) -> dict[str, int]:
         """How many candidates each state has (states without any are absent)."""
@@ -128,8 +129,8 @@ class CandidateIndex:
         now = time.time_ns()
         return stamp if newest < now - _RACY_NS else f"{stamp} {now}"
 
-    def _one(self, column: str, value: str) -> Candidate | None:
-        sql = f"SELECT {_COLUMNS} FROM candidates WHERE {column} = ?"
+    def _one(self, where: str, value: str) -> Candidate | None:
+        sql = f"SELECT {_COLUMNS} FROM candidates WHERE {where}"
         row = self._ask(lambda db: db.execute(sql, (value,)).fetchone())
         return _candidate(row) if row else None
 

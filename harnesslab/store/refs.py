@@ -21,13 +21,19 @@ CANDIDATES = "refs/harnesslab/candidates/"
 PROMOTED = "refs/harnesslab/promoted/"
 REJECTED = "refs/harnesslab/rejected/"
 
-State = Literal["pending", "undecided", "promoted", "rejected"]
-"""What became of a candidate. `pending`: not judged yet; `undecided`: the measurement could not tell."""
+State = Literal["pending", "measured", "undecided", "promoted", "rejected"]
+"""What became of a candidate; what each state means is a matter of `harnesslab.ledger`."""
 
-STATES: tuple[State, ...] = ("pending", "undecided", "promoted", "rejected")
+FOLDERS: dict[State, str] = {
+    "pending": CANDIDATES,
+    "measured": CANDIDATES,
+    "undecided": CANDIDATES,
+    "promoted": PROMOTED,
+    "rejected": REJECTED,
+}
+"""The prefix of a candidate's ref in each state; where several share one, the note names the state."""
 
-FOLDERS: dict[State, str] = {"pending": CANDIDATES, "undecided": CANDIDATES, "promoted": PROMOTED, "rejected": REJECTED}
-"""Under which prefix a candidate's ref lies; pending and undecided share one, the verdict tells them apart."""
+STATES: tuple[State, ...] = tuple(FOLDERS)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: sorts as it counts
 _ID = re.compile(rf"[{_ALPHABET}]{{12}}")
@@ -65,7 +71,8 @@ def check_id(candidate_id: str) -> str:
     """The id itself if it has the form of one, else `StoreError`."""
     if not isinstance(candidate_id, str) or not _ID.fullmatch(candidate_id):
         raise StoreError(
-            f"{str(candidate_id)[:60]!r} is not a candidate id; ids have 12 characters, as `candidates()` lists them."
+            f"{str(candidate_id)[:60]!r} is not a candidate id; ids have 12 characters, as `candidates()` lists them.",
+            cause="not_found",
         )
     return candidate_id
 
@@ -78,7 +85,7 @@ def check_name(name: str) -> str:
     """
     is_ref = name == "HEAD" or (name.startswith("refs/") and not _REF_BAD.search(name))
     if not is_ref and not _OBJECT.fullmatch(name):
-        raise StoreError(f"{name[:80]!r} is neither a full ref name (refs/...), HEAD nor a commit id.")
+        raise StoreError(f"{name[:80]!r} is neither a full ref name (refs/...), HEAD nor a commit id.", cause="bad_ref")
     return name
 
 

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import StoreError
-from harnesslab.store import decisions, edits, worktree
+from harnesslab.store import edits
 from harnesslab.store.candidates import Candidate, Filter, Order, Page, build
 from harnesslab.store.core import Core, exclude_records
-from harnesslab.store.decisions import Decision, commit_of
-from harnesslab.store.diff import Diff, compare
 from harnesslab.store.edits import Edits
 from harnesslab.store.git import run_in
 from harnesslab.store.journal import Journal
+from harnesslab.store.lock import WAIT_S
 from harnesslab.store.moves import RefMove
 from harnesslab.store.notes import read_note
-from harnesslab.store.objects import read_commits, read_files, write_commit, write_tree
+from harnesslab.store.objects import read_commits, write_commit, write_tree
 from harnesslab.store.openings import all_openings, write_openings
-from harnesslab.store.refs import BASELINE, NOTES, check_name, check_path, new_id
+from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, State, check_name, check_path, new_id
+from harnesslab.store.repository import Repository, commit_of
 from harnesslab.store.retry import reapply
+from harnesslab.store.settle import Settled, restore, settle
 
-MAX_HARNESS_BYTES = 20_000_000
-"""The files of one harness commit, together, at most."""
 START = "Start the lab"
 """The subject of a lab's first commit."""
 
@@ -44,7 +43,7 @@ class HistoryEntry:
     rollback_to: str | None
 
 
-class LabRepo:
+class LabRepo(Repository):
     """A git repository whose branch `main` is the baseline and whose candidates are child commits under refs.
 
     Writes go under one lock per lab and move all their refs at once; the user's index, uncommitted work
@@ -52,6 +51,7 @@ class LabRepo:
     """
 
     def __init__(self, core: Core):
+        super().__init__(core.git)
         self._core = core
 
     @classmethod
@@ -91,11 +91,6 @@ class LabRepo:
         return cls(core)
 
     @property
-    def path(self) -> Path:
-        """The lab's folder."""
-        return self._core.path
-
-    @property
     def git_dir(self) -> Path:
         """The folder that git keeps the repository in."""
         return self._core.git_dir
@@ -103,10 +98,6 @@ class LabRepo:
     def close(self) -> None:
         """Close the index file; the handle may be used again."""
         self._core.index.close()
-
-    def notices(self) -> list[str]:
-        """What a reader should know before using git in this folder, one sentence each; [] for a plain lab."""
-        return self._core.git.isolation.notices()
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -121,10 +112,6 @@ class LabRepo:
     def version(self) -> str:
         """A token that changes whenever the baseline, a candidate or a verdict changes. Cheap: for polling."""
         return f"{self.baseline()} {self._core.index.version()}"
-
-    def head(self) -> str | None:
-        """The full name of the branch that the checkout is on; None when HEAD is detached."""
-        return worktree.head_branch(self._core.git)
 
     def checked_out(self) -> str | None:
         """The commit that the files of the checkout belong to; None on a branch without commits."""
@@ -155,7 +142,7 @@ class LabRepo:
         """One candidate, read from git itself."""
         place = self._core.locate(candidate_id)
         note = read_note(self._core.git, place.notes, place.commit)
-        return build(place.id, place.folder, commit_of(self._core, place.commit), note)
+        return build(place.id, place.folder, commit_of(self._core.git, place.commit), note)
 
     def history(self, limit: int = 50, offset: int = 0) -> list[HistoryEntry]:
         """The baseline's history, newest first."""
@@ -174,30 +161,27 @@ class LabRepo:
             for commit in read_commits(git, listing.split())
         ]
 
-    def verdict(self, commit: str) -> dict[str, Any] | None:
-        """The stored verdict on a commit, with its `state`, earlier ones under `history`; None if not judged."""
+    def note(self, commit: str) -> dict[str, Any] | None:
+        """The note on a commit as it was written; None where there is none."""
         notes = self._core.git.resolve_many([NOTES])[0]
-        note = read_note(self._core.git, notes, self.resolve(commit))
+        return read_note(self._core.git, notes, self.resolve(commit))
+
+    def verdict(self, commit: str) -> dict[str, Any] | None:
+        """The note on a commit, with its `state`, earlier ones under `history`; None while the candidate is pending."""
+        note = self.note(commit)
         return None if note is None or note.get("state") == "pending" else note
 
     def openings(self, journal: Journal) -> list[dict[str, Any]]:
         """The openings of the sealed split, oldest first; `journal` adds what only older records hold."""
         return all_openings(self._core.git, journal)
 
-    def files(self, commit: str) -> dict[str, bytes]:
-        """All files of the harness at a commit, path to content."""
-        return read_files(self._core.git, self.resolve(commit), MAX_HARNESS_BYTES)
-
-    def diff(self, old: str, new: str) -> Diff:
-        """Compare any two refs or commits."""
-        return compare(self._core.git, self.resolve(old), self.resolve(new))
-
-    def resolve(self, name: str) -> str:
-        """The commit id behind a full ref name, `HEAD`, or a (short) commit id; `StoreError` if there is none."""
-        found = self._core.git.resolve_many([f"{check_name(name)}^{{commit}}"])[0]
-        if found is None:
-            raise StoreError(f"There is no commit {name} in {self.path}.")
-        return found
+    def find(self, name: str) -> Candidate | None:
+        """The candidate that a ref or a commit id names, wherever its ref is by now; None if it names no candidate."""
+        check_name(name)
+        for folder in FOLDERS.values():
+            if name.startswith(folder):
+                return self.candidate(name.removeprefix(folder))
+        return None if name == "HEAD" or name.startswith("refs/") else self._core.index.by_commit(name)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -215,7 +199,7 @@ class LabRepo:
         with core.writing("store a candidate"):
             baseline = core.baseline()
             tree = write_tree(core.git, baseline, changes)
-            if tree == commit_of(core, baseline).tree:
+            if tree == commit_of(core.git, baseline).tree:
                 raise StoreError(
                     "The change leaves every file as it is in the baseline; nothing to propose.", cause="proposal"
                 )
@@ -225,43 +209,37 @@ class LabRepo:
         """Note openings of the sealed split on their commits (`on`: on this one instead); those on record stay."""
         write_openings(self._core, openings, on)
 
-    def promote(self, candidate_id: str, verdict: Mapping[str, Any]) -> Decision:
-        """Fast-forward the baseline to the candidate; `BaselineMoved` if it was made on another baseline."""
-        return decisions.decide(self._core, candidate_id, "promoted", verdict)
+    @contextlib.contextmanager
+    def holding(self, purpose: str, wait: float = WAIT_S) -> Iterator[None]:
+        """Hold the lab's lock over several reads and writes; `LabLocked` after `wait` seconds, naming the owner."""
+        with self._core.writing(purpose, wait):
+            yield
 
-    def reject(self, candidate_id: str, verdict: Mapping[str, Any]) -> Decision:
-        """Turn the candidate down; it stays reachable under `refs/harnesslab/rejected/` for ever."""
-        return decisions.decide(self._core, candidate_id, "rejected", verdict)
+    def settle(self, candidate_id: str, state: State, note: Mapping[str, Any]) -> Settled:
+        """Bring a candidate into a state and replace its note, as one transaction over refs and notes.
 
-    def shelve(self, candidate_id: str, verdict: Mapping[str, Any]) -> Decision:
-        """Record that the measurement could not tell; the candidate can still be promoted or rejected."""
-        return decisions.decide(self._core, candidate_id, "undecided", verdict)
+        Into `promoted` the baseline is fast-forwarded, out of it goes back to the parent; `BaselineMoved` where that
+        is not the next step of the baseline. Which states may follow which is for `harnesslab.ledger` to say.
+        """
+        return settle(self._core, candidate_id, state, note)
 
-    def undo(self, candidate_id: str) -> Decision:
-        """Take back the last decision on a candidate (a promotion only while it is the baseline)."""
-        return decisions.undo(self._core, candidate_id)
+    def restore(self, commit: str, message: str, meta: Mapping[str, Any] | None = None) -> Settled:
+        """A new commit on the baseline with the files of another commit."""
+        return restore(self._core, self.resolve(commit), message, meta or {})
 
-    def override(self, candidate_id: str, decision: str, who: str, why: str) -> Decision:
-        """'promote' or 'reject' against the recorded verdict; recorded as an override, with who and why."""
-        return decisions.override(self._core, candidate_id, decision, who, why)
-
-    def rollback(self, commit: str, who: str | None = None, why: str = "") -> Decision:
-        """Bring the files of an earlier baseline back by a new commit; nothing is lost."""
-        return decisions.rollback(self._core, self.resolve(commit), who, why)
-
-    def retry(self, candidate_id: str) -> Candidate:
+    def reapply(self, candidate_id: str) -> Candidate:
         """Re-apply a candidate's change on today's baseline as a new candidate; `RetryConflict` shows a conflict."""
         core = self._core
         with core.writing(f"retry {candidate_id}"):
             place = core.locate(candidate_id)
-            source = commit_of(core, place.commit)
-            tree = reapply(core.git, source, commit_of(core, place.baseline), candidate_id)
+            source = commit_of(core.git, place.commit)
+            tree = reapply(core.git, source, commit_of(core.git, place.baseline), candidate_id)
             meta = {**source.meta, "retry_of": candidate_id}
             return self._keep(write_commit(core.git, tree, (place.baseline,), source.message, meta))
 
     def _keep(self, commit: str) -> Candidate:
         core, candidate_id = self._core, new_id()
-        candidate = build(candidate_id, "pending", commit_of(core, commit), None)
+        candidate = build(candidate_id, "pending", commit_of(core.git, commit), None)
         notes = core.git.resolve_many([NOTES])[0]
         indexed = core.index.is_current()
         core.moves.apply([RefMove(candidate.ref, None, commit)], f"propose {candidate_id}")

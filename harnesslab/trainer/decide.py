@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from harnesslab.errors import ConfigError, OrderError
 from harnesslab.lab import Lab
+from harnesslab.ledger import DECIDED, Choice, persons_verdict
 from harnesslab.trainer.evaluate import make_candidate
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.optimizer import Optimizer
 from harnesslab.trainer.parameter import Gradient, Parameter
 from harnesslab.trainer.proposal import Proposal
-from harnesslab.trainer.verdict import Choice, Verdict, now
 
 
 class Decider:
@@ -44,8 +44,7 @@ class Decider:
                     f"the verdict on candidate {waiting.candidate} still waits: call optimizer.step() first"
                 )
             candidate = make_candidate(self._lab, what, "")
-            verdict = unmeasured(candidate.parent, candidate.commit, decision, reason, who)
-            self._parameter.grad = Gradient(candidate.id, verdict)
+            self._parameter.grad = Gradient(candidate.id, persons_verdict(candidate, decision, who, reason))
         else:
             raise ConfigError(f"accept and reject take a Loss or a Proposal, not {type(what).__name__}")
 
@@ -60,25 +59,8 @@ class Decider:
     def undo(self, candidate_id: str | None) -> None:
         """Take a decision back; the last one unless a candidate is named."""
         if candidate_id is None:
-            decided = self._lab.repo.candidates(state=("promoted", "rejected"), limit=200).rows
+            decided = self._lab.repo.candidates(state=DECIDED, order="decided", limit=1).rows
             if not decided:
                 raise OrderError("nothing was decided yet, so there is nothing to undo")
-            candidate_id = max(decided, key=lambda row: row.decided_at or 0.0).id
-        self._lab.repo.undo(candidate_id)
-        self._lab.write_learning()
-
-
-def unmeasured(baseline: str, candidate: str, decision: Choice, reason: str, who: str) -> Verdict:
-    """The verdict of a person on a candidate that nobody measured."""
-    return Verdict(
-        criterion="none",
-        value=0.0,
-        decision=decision,
-        baseline=baseline,
-        candidate=candidate,
-        solved={"baseline": [], "candidate": []},
-        decided_by="person",
-        who=who,
-        when=now(),
-        why=reason,
-    )
+            candidate_id = decided[0].id
+        self._lab.ledger.undo(candidate_id)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from harnesslab.harness.files import check_changes
 from harnesslab.harness.load import load_harness
 from harnesslab.lab import Lab
+from harnesslab.ledger import Verdict, now
 from harnesslab.rollout.metrics import METRICS
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Run
@@ -18,7 +19,6 @@ from harnesslab.trainer.measure import Measurer, Panel
 from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up, solved_tasks
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.proposal import Proposal
-from harnesslab.trainer.verdict import Verdict, now
 
 
 def make_candidate(lab: Lab, proposal: Proposal, written_with: str) -> Candidate:

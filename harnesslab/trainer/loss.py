@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnesslab.errors import ConfigError, OrderError
+from harnesslab.ledger import Choice, Verdict
 from harnesslab.trainer.parameter import Gradient, Parameter
-from harnesslab.trainer.verdict import Choice, Verdict
 
 if TYPE_CHECKING:
     from harnesslab.rollout.records import Run

@@ -16,6 +16,7 @@ from harnesslab.errors import ConfigError, UnmeasurableRun
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
+from harnesslab.ledger import whoami
 from harnesslab.llm.types import Backbone, Completion
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, tasks_of
 from harnesslab.rollout.episode import Limits
@@ -27,7 +28,6 @@ from harnesslab.store import identity_hash
 from harnesslab.trainer.criterion import Criterion, hopeless
 from harnesslab.trainer.pairs import comparable, pair_up
 from harnesslab.trainer.tolerance import DEFAULT, Triage
-from harnesslab.trainer.who import whoami
 
 PROGRESS = "measure"
 """The key under which the sidebar finds what is being measured."""

@@ -46,15 +46,7 @@ class GreedyMonotonic:
         if parameter.grad is None:
             raise OrderError("no verdict waits on the harness: call loss.backward() before optimizer.step()")
         grad = parameter.grad
-        record = grad.verdict.to_json()
-        repo = parameter.lab.repo
-        if grad.verdict.decision == "promote":
-            repo.promote(grad.candidate, record)
-        elif grad.verdict.decision == "reject":
-            repo.reject(grad.candidate, record)
-        else:
-            repo.shelve(grad.candidate, record)
+        parameter.lab.ledger.act_on(grad.candidate, grad.verdict)
         parameter.applied = grad.verdict.decision == "promote"
         parameter.grad = None
-        parameter.lab.write_learning()
         return parameter.applied

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from harnesslab.ledger import Flip
 from harnesslab.rollout.records import Episode
-from harnesslab.trainer.verdict import Flip
 
 
 @dataclass(frozen=True, slots=True)

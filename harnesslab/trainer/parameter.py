@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harnesslab.lab import Lab
-    from harnesslab.trainer.verdict import Verdict
+    from harnesslab.ledger import Verdict
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from harnesslab.errors import ConfigError, OrderError
 from harnesslab.harness.files import has_meaning
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
+from harnesslab.ledger import whoami
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.certify import Fork, certify
 from harnesslab.rollout.env import SPLITS, Split, step_budget, tasks_of
@@ -40,7 +41,6 @@ from harnesslab.trainer.probe import Probe, probe
 from harnesslab.trainer.proposal import Proposal, Proposals
 from harnesslab.trainer.sealed import open_sealed
 from harnesslab.trainer.typical import typical_episode
-from harnesslab.trainer.who import whoami
 
 T = TypeVar("T")
 

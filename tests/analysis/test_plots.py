@@ -66,7 +66,7 @@ def test_untrusted_names_are_no_formulas() -> None:
 
 
 def test_the_flip_matrix(trained: Any) -> None:  # noqa: F811
-    from harnesslab.trainer.verdict import Verdict
+    from harnesslab.ledger import Verdict
 
     promoted = trained.lab.repo.candidates(state="promoted").rows[0]
     text = words(plots.flip_matrix(Verdict.from_json(promoted.verdict)))

@@ -233,7 +233,7 @@ def test_markup_of_others_stays_text(page: Any, sidebar: Any) -> None:
     view.get_by_text("They part at step").wait_for()
     view = open_row(page, "Pending", "skill/markup")
     view.locator(".cm-editor").nth(1).wait_for()
-    view.get_by_role("button", name="Accept…").click()
+    view.get_by_role("button", name="Promote…").click()
     page.get_by_role("dialog").get_by_text(labmaker.MARKUP).wait_for()
     page.keyboard.press("Escape")
     assert page.evaluate("window.hacked === undefined && document.querySelector('img[src=x]') === null")
@@ -243,8 +243,8 @@ def test_markup_of_others_stays_text(page: Any, sidebar: Any) -> None:
 def test_accept_and_undo(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
     before = kitchen.refs()
     view = open_row(page, "Pending", "skill/recipe")
-    view.get_by_role("button", name="Accept…").click()
-    words = confirm(page, "Accept candidate", "It helps")
+    view.get_by_role("button", name="Promote…").click()
+    words = confirm(page, "Promote candidate", "It helps")
     assert "Fast-forward refs/heads/main" in words and kitchen.ref("promoted", "pending") in words
     toast = page.get_by_role("alert").filter(has_text="Teach the recipe is the baseline now.")
     toast.hover()  # it stays as long as the pointer is on it
@@ -316,7 +316,9 @@ def test_retry_and_its_conflict(page: Any, sidebar: Any, kitchen: Kitchen) -> No
 
 def test_what_cannot_be_done_is_told(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
     view = open_row(page, "Rejected", "regulation/stop")
-    view.get_by_role("button", name="Override the verdict…").click()
+    assert view.get_by_role("button", name="Override the verdict…").count() == 0, "not offered where it is refused"
+    page.locator(ROW, has_text="regulation/stop").click(button="right")
+    page.get_by_role("menuitem", name="Override the Verdict…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("This cannot be done now:").wait_for()
     assert dialog.get_by_role("button", name="Override the verdict").count() == 0
@@ -447,6 +449,7 @@ def test_it_rests_while_hidden(page: Any, sidebar: Any) -> None:
 
 
 def test_a_new_candidate_appears_by_itself(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
+    from harnesslab.ledger import Ledger
     from harnesslab.store import LabRepo
 
     repo = LabRepo.open(kitchen.folder)
@@ -454,9 +457,9 @@ def test_a_new_candidate_appears_by_itself(page: Any, sidebar: Any, kitchen: Kit
     sidebar.get_by_text("Pending (4)").wait_for()
     view = open_row(page, "Pending", "skill/new")
     solved = {"baseline": ["t0"], "candidate": []}
-    repo.reject(candidate.id, labmaker.verdict(candidate, solved, "reject", why="It loses t0"))
+    Ledger(repo).reject(candidate.id, labmaker.verdict(candidate, solved, "reject", why="It loses t0"))
     view.get_by_text("Reason: It loses t0").wait_for()  # an open view follows, too
-    assert view.get_by_role("button", name="Accept…").count() == 0
+    assert view.get_by_role("button", name="Promote…").count() == 0
     repo.close()
 
 

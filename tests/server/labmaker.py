@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harnesslab.ledger import Flip, Ledger, Verdict, now
 from harnesslab.store import Candidate, LabRepo, RunStore
-from harnesslab.trainer.verdict import Flip, Verdict, now
 
 MARKUP = "<img src=x onerror=\"window.hacked='yes'\"><script>window.hacked='yes'</script>"
 """Text that must never become part of the page."""
@@ -112,22 +112,26 @@ def make_lab(folder: Path) -> dict[str, str]:
     doubted = propose(repo, "contract/base.yaml", "kind: prompt\ntext: Think, then act.\n", "Ask for thoughts")
     first = propose(repo, "action/snap.yaml", "kind: snap\nthreshold: 80\n", "Snap to the nearest action")
     runs["candidate"] = play(store, lost.commit, [])
-    repo.reject(lost.id, verdict(lost, {"baseline": ["t0"], "candidate": []}, "reject", runs, f"loses t0 {MARKUP}"))
+    Ledger(repo).reject(
+        lost.id, verdict(lost, {"baseline": ["t0"], "candidate": []}, "reject", runs, f"loses t0 {MARKUP}")
+    )
     person = Verdict.from_json(
         verdict(doubted, {"baseline": ["t0"], "candidate": ["t0", "t1"]}, "promote", why="gains")
     )
-    repo.reject(doubted.id, person.by_person("reject", "Ada", "Too wordy for this model").to_json())
+    Ledger(repo).reject(doubted.id, person.by_person("reject", "Ada", "Too wordy for this model").to_json())
     runs["candidate"] = play(store, first.commit, ["t0", "t1", "t2"])
-    repo.promote(first.id, verdict(first, {"baseline": ["t0"], "candidate": ["t0", "t1", "t2"]}, "promote", runs))
+    Ledger(repo).promote(
+        first.id, verdict(first, {"baseline": ["t0"], "candidate": ["t0", "t1", "t2"]}, "promote", runs)
+    )
     second = propose(repo, "regulation/loop.yaml", "kind: loop_breaker\nwindow: 3\n", "Break loops")
     runs = {"baseline": runs["candidate"], "candidate": play(store, second.commit, list(TASKS[:5]))}
-    repo.promote(
+    Ledger(repo).promote(
         second.id, verdict(second, {"baseline": ["t0", "t1", "t2"], "candidate": list(TASKS[:5])}, "promote", runs)
     )
     pending = propose(repo, "skill/recipe.yaml", "kind: procedure\ntext: Heat before you serve.\n", "Teach the recipe")
     markup = propose(repo, "skill/markup.yaml", f"kind: procedure\ntext: '{MARKUP}'\n", f"Odd text {MARKUP}")
     undecided = propose(repo, "action/rank.yaml", "kind: rerank\nsamples: 3\n", "Choose the best of three")
-    repo.shelve(
+    Ledger(repo).shelve(
         undecided.id, verdict(undecided, {"baseline": list(TASKS[:5]), "candidate": list(TASKS[1:])}, "undecided")
     )
     play(store, second.commit, list(TASKS[:4]), split="search")

@@ -232,9 +232,9 @@ async def test_hooks_and_monitors_of_a_repository_do_not_run(
     monitor.chmod(0o755)
     labmaker.git(folder, "config", "core.fsmonitor", str(monitor))
     ref = f"refs/harnesslab/candidates/{lab['pending']}"
-    _, plan = await fetch("plan", lab=LAB, action="accept", ref=ref)
+    _, plan = await fetch("plan", lab=LAB, action="promote", ref=ref)
     trap.unlink(missing_ok=True)
-    body = {"lab": LAB, "action": "accept", "ref": ref, "why": "yes", "expect": plan["expect"]}
+    body = {"lab": LAB, "action": "promote", "ref": ref, "why": "yes", "expect": plan["expect"]}
     status, _ = await fetch("actions", body)
     await fetch("lab", lab=LAB)
     assert status == 200 and not trap.exists()

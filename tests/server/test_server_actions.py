@@ -50,7 +50,7 @@ def note(folder: Path, ref: str) -> dict[str, Any]:
 
 async def test_accept_fast_forwards(do: Any, folder: Path, lab: dict[str, str]) -> None:
     before = refs(folder)
-    status, done = await do("accept", OPEN.format(lab["pending"]))
+    status, done = await do("promote", OPEN.format(lab["pending"]))
     assert status == 200 and done["ref"] == PROMOTED.format(lab["pending"])
     commit = before.pop(OPEN.format(lab["pending"]))
     assert refs(folder) == before | {"refs/heads/main": commit, PROMOTED.format(lab["pending"]): commit}
@@ -63,7 +63,7 @@ async def test_accept_fast_forwards(do: Any, folder: Path, lab: dict[str, str]) 
 
 async def test_undo_takes_an_acceptance_back(do: Any, folder: Path, lab: dict[str, str]) -> None:
     before = refs(folder)
-    _, done = await do("accept", OPEN.format(lab["pending"]))
+    _, done = await do("promote", OPEN.format(lab["pending"]))
     status, undone = await do("undo", done["undo"])
     assert status == 200 and undone["undo"] is None
     assert refs(folder) == before
@@ -87,7 +87,7 @@ async def test_a_decision_needs_a_reason(do: Any, folder: Path, lab: dict[str, s
     await do("reject", OPEN.format(lab["markup"]))
     before = refs(folder)
     for action, ref in (
-        ("accept", OPEN.format(lab["pending"])),
+        ("promote", OPEN.format(lab["pending"])),
         ("reject", OPEN.format(lab["pending"])),
         ("rollback", PROMOTED.format(lab["first"])),
         ("override", REJECTED.format(lab["markup"])),
@@ -153,7 +153,7 @@ async def test_a_conflict_is_shown(do: Any, fetch: Any, folder: Path, lab: dict[
 async def test_a_lab_that_has_changed_since_is_left_alone(do: Any, folder: Path, lab: dict[str, str]) -> None:
     before = refs(folder)
     for changed in ({"baseline": lab["start"]}, {"ref": lab["start"]}):
-        status, problem = await do("accept", OPEN.format(lab["pending"]), changed=changed)
+        status, problem = await do("promote", OPEN.format(lab["pending"]), changed=changed)
         assert (status, problem["code"]) == (409, "moved")
     assert refs(folder) == before
 
@@ -161,8 +161,8 @@ async def test_a_lab_that_has_changed_since_is_left_alone(do: Any, folder: Path,
 async def test_what_cannot_be_done_says_why(do: Any, fetch: Any, folder: Path, lab: dict[str, str]) -> None:
     before = refs(folder)
     for action, ref, words in (
-        ("override", REJECTED.format(lab["lost"]), "Retry it"),
-        ("accept", PROMOTED.format(lab["first"]), "promoted already"),
+        ("override", REJECTED.format(lab["lost"]), "retry it"),
+        ("promote", PROMOTED.format(lab["first"]), "promoted already"),
         ("reject", REJECTED.format(lab["lost"]), "rejected already"),
         ("undo", OPEN.format(lab["pending"]), "not decided"),
         ("undo", PROMOTED.format(lab["first"]), "roll the baseline back"),
@@ -178,7 +178,7 @@ async def test_what_cannot_be_done_says_why(do: Any, fetch: Any, folder: Path, l
 
 async def test_a_plan_names_the_refs_and_the_edited_files(fetch: Any, folder: Path, lab: dict[str, str]) -> None:
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
-    _, plan = await fetch("plan", lab=LAB, action="accept", ref=OPEN.format(lab["pending"]))
+    _, plan = await fetch("plan", lab=LAB, action="promote", ref=OPEN.format(lab["pending"]))
     text = "\n".join(plan["steps"])
     for words in (
         "Fast-forward refs/heads/main",
@@ -193,7 +193,7 @@ async def test_a_plan_names_the_refs_and_the_edited_files(fetch: Any, folder: Pa
 async def test_edited_files_survive_an_acceptance(do: Any, folder: Path, lab: dict[str, str]) -> None:
     edited = folder / "contract" / "base.yaml"
     edited.write_text("kind: prompt\ntext: mine\n", encoding="utf-8")
-    status, _ = await do("accept", OPEN.format(lab["pending"]))
+    status, _ = await do("promote", OPEN.format(lab["pending"]))
     assert status == 200 and edited.read_text(encoding="utf-8") == "kind: prompt\ntext: mine\n"
 
 
@@ -203,7 +203,7 @@ async def test_the_last_decision_is_offered_for_undo(do: Any, fetch: Any, lab: d
     assert overview["undo"]["ref"] == REJECTED.format(lab["markup"])
     await do("undo", overview["undo"]["ref"])
     _, overview = await fetch("lab", lab=LAB)
-    assert overview["undo"] is None
+    assert overview["undo"] == {"label": "action/rank (undecided)", "ref": OPEN.format(lab["undecided"])}
     _, done = await do("rollback", PROMOTED.format(lab["first"]))
     _, overview = await fetch("lab", lab=LAB)
     assert overview["undo"]["ref"] == done["ref"]

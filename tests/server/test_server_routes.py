@@ -11,6 +11,7 @@ from typing import Any
 import labmaker
 import pytest
 
+from harnesslab.ledger import Ledger
 from harnesslab.magics import _parser
 from harnesslab.store import LabRepo, RunStore
 
@@ -126,7 +127,7 @@ async def test_incidental_flips_are_marked(fetch: Any, lab: dict[str, str]) -> N
     _, answer = await fetch("ref", lab=LAB, ref=REF.format("candidates", lab["undecided"]))
     flips = {row["task"]: row["incidental"] for row in answer["tasks"] if row["flip"]}
     assert flips == {"t0": False, "t5": True}
-    assert answer["actions"] == ["accept", "reject", "undo"]
+    assert answer["actions"] == ["promote", "reject", "undo"]
 
 
 async def test_any_two_refs_can_be_compared(fetch: Any, lab: dict[str, str]) -> None:
@@ -233,11 +234,11 @@ async def test_live_sees_every_change_of_refs(fetch: Any, lab: dict[str, str], j
     repo = LabRepo.open(jp_root_dir / LAB)
     seen = {(await fetch("live", lab=LAB))[1]["version"]}
     changes = (
-        lambda: repo.reject(lab["pending"], {"reason": "no", "decided_by": "person", "who": "x"}),
-        lambda: repo.undo(lab["pending"]),
+        lambda: Ledger(repo).reject(lab["pending"], {"reason": "no", "decided_by": "person", "who": "x"}),
+        lambda: Ledger(repo).undo(lab["pending"]),
         lambda: labmaker.propose(repo, "skill/new.yaml", "kind: procedure\ntext: new\n", "New"),
-        lambda: repo.promote(lab["pending"], {"reason": "yes"}),
-        lambda: repo.rollback(lab["start"]),
+        lambda: Ledger(repo).promote(lab["pending"], {"reason": "yes"}),
+        lambda: Ledger(repo).rollback(lab["start"]),
     )
     for count, change in enumerate(changes, start=2):
         change()

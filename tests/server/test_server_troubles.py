@@ -98,9 +98,9 @@ async def test_a_held_lock_names_its_owner(fetch: Any, lab: dict[str, str], jp_r
 
 async def test_a_lock_file_of_git_is_named(fetch: Any, lab: dict[str, str], jp_root_dir: Path) -> None:
     ref = f"refs/harnesslab/candidates/{lab['pending']}"
-    _, plan = await fetch("plan", lab=LAB, action="accept", ref=ref)
+    _, plan = await fetch("plan", lab=LAB, action="promote", ref=ref)
     (jp_root_dir / LAB / ".git" / "refs" / "heads" / "main.lock").touch()
-    body = {"lab": LAB, "action": "accept", "ref": ref, "why": "yes", "expect": plan["expect"]}
+    body = {"lab": LAB, "action": "promote", "ref": ref, "why": "yes", "expect": plan["expect"]}
     status, problem = await fetch("actions", body)
     assert (status, problem["code"]) == (409, "locked")
     assert labmaker.git(jp_root_dir / LAB, "rev-parse", "main") == plan["expect"]["baseline"]

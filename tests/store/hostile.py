@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo
 
 PLAN = "kind: prompt\ntext: one\n" + "".join(f"# line {number}\n" for number in range(12)) + "# the end\n"
@@ -35,10 +36,10 @@ def make(folder: Path) -> Candidates:
     first = repo.baseline()
     late = repo.propose({"skill/plan.yaml": PLAN.replace("the end", "the other end")}, "late")
     old = repo.propose({"skill/plan.yaml": PLAN.replace("one", "two")}, "two")
-    repo.promote(old.id, {"criterion": "x"})
+    Ledger(repo).promote(old.id, {"criterion": "x"})
     fitting = repo.propose({"skill/plan.yaml": PLAN.replace("one", "three"), "skill/new.yaml": "a: 1\n"}, "three")
     rejected = repo.propose({"skill/plan.yaml": PLAN.replace("one", "four")}, "four")
-    repo.reject(rejected.id, {"criterion": "x"})
+    Ledger(repo).reject(rejected.id, {"criterion": "x"})
     repo.close()
     return Candidates(fitting.id, late.id, rejected.id, first)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from harnesslab.errors import BaselineMoved, StoreError
+from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo
 from harnesslab.store.moves import RefMove
 from harnesslab.store.refs import BASELINE, FOLDERS
@@ -22,6 +23,7 @@ Run = Callable[..., str]
 
 WORKER = """
 import sys
+from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo
 repo = LabRepo.open(sys.argv[1])
 print("ready", flush=True)
@@ -32,21 +34,22 @@ while True:
     one = repo.propose({"a.yaml": f"{sys.argv[2]} {number}\\n"}, f"{sys.argv[2]} {number}")
     print(one.id, flush=True)
     if number % 2:
-        repo.promote(one.id, {"reason": "p", "number": number})
+        Ledger(repo).promote(one.id, {"reason": "p", "number": number})
     else:
-        repo.reject(one.id, {"reason": "r", "number": number})
+        Ledger(repo).reject(one.id, {"reason": "r", "number": number})
     print("done " + one.id, flush=True)
 """
 
 RACER = """
 import sys
 from harnesslab.errors import BaselineMoved
+from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo
 repo = LabRepo.open(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    repo.promote(sys.argv[2], {"reason": sys.argv[2]})
+    Ledger(repo).promote(sys.argv[2], {"reason": sys.argv[2]})
     print("won")
 except BaselineMoved:
     print("lost")
@@ -122,7 +125,7 @@ def test_kill_9_at_a_random_point(repo: LabRepo, git: Run, seed: int) -> None:
     assert sum(again.counts().values()) == len(found)
     assert git("status", "--porcelain") == "" and git("fsck", "--strict", "--no-dangling") == ""
     last = again.propose({"after.yaml": "x"}, "the lab still works")
-    assert again.promote(last.id, {}).left == () and git("status", "--porcelain") == ""
+    assert Ledger(again).promote(last.id, {}).left == () and git("status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("applied", range(5))
@@ -142,7 +145,7 @@ def test_a_move_cut_between_its_refs_is_finished(
     with monkeypatch.context() as patch:
         patch.setattr("harnesslab.store.moves.Moves._update", cut)
         with pytest.raises(KeyboardInterrupt):
-            repo.promote(candidate.id, {"reason": "good"})
+            Ledger(repo).promote(candidate.id, {"reason": "good"})
     assert len(moves_made) == 4
 
     again = LabRepo.open(repo.path)
@@ -192,25 +195,25 @@ def test_a_lock_held_by_plain_git_is_named_and_moves_nothing(repo: LabRepo) -> N
     lock = repo.git_dir / "refs/heads/main.lock"
     lock.touch()
     with pytest.raises(StoreError, match=r"main\.lock"):
-        repo.promote(candidate.id, {})
+        Ledger(repo).promote(candidate.id, {})
     lock.unlink()
     assert repo.candidate(candidate.id).state == "pending"
-    repo.promote(candidate.id, {})
+    Ledger(repo).promote(candidate.id, {})
 
 
 def test_plain_git_moving_main_under_our_feet(repo: LabRepo, git: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     candidate = repo.propose({"a.yaml": "1"}, "one")
-    from harnesslab.store import decisions
+    from harnesslab.store import settle
 
-    genuine = decisions.write_note
+    genuine = settle.write_note
 
     def meddle(*args: object) -> str:
         git("commit", "-q", "--allow-empty", "-m", "meddle")
         return genuine(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(decisions, "write_note", meddle)
+    monkeypatch.setattr(settle, "write_note", meddle)
     with pytest.raises(BaselineMoved, match="another program"):
-        repo.promote(candidate.id, {})
+        Ledger(repo).promote(candidate.id, {})
     assert (
         repo.candidate(candidate.id).state == "pending"
         and Path(repo.git_dir / "harnesslab/move.json").exists() is False

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo
 
 Run = Callable[..., str]
@@ -34,7 +35,7 @@ def converting(request: pytest.FixtureRequest, repo: LabRepo, git: Run) -> LabRe
     if config:
         git("config", *config)
     if attributes:
-        repo.promote(repo.propose({".gitattributes": attributes}, "line ends").id, {})
+        Ledger(repo).promote(repo.propose({".gitattributes": attributes}, "line ends").id, {})
     return repo
 
 
@@ -48,14 +49,14 @@ def test_a_file_saved_with_other_line_ends_is_no_edit_and_follows(
     converting: LabRepo, end: str, git: Run, request: pytest.FixtureRequest
 ) -> None:
     before = converting.baseline()
-    converting.promote(converting.propose({"skill/new.yaml": NEW, "skill/plan.yaml": NEW}, "new").id, {})
+    Ledger(converting).promote(converting.propose({"skill/new.yaml": NEW, "skill/plan.yaml": NEW}, "new").id, {})
     for name in ("skill/new.yaml", "skill/plan.yaml"):
         save(converting.path / name, NEW, end)
     if end == "\r\n" and "none" in request.node.name:  # without conversions it is another content
         assert converting.dirty() == ["skill/new.yaml", "skill/plan.yaml"]
         return
     assert converting.dirty() == [] and converting.edits().changes == {}
-    decision = converting.rollback(before, "me", "again")
+    decision = Ledger(converting).rollback(before, "me", "again")
     assert decision.left == () and not (converting.path / "skill" / "new.yaml").exists()
     assert converting.dirty() == [] and git("status", "--porcelain") == ""
 
@@ -82,13 +83,13 @@ def test_what_is_proposed_from_an_edit_is_adopted_without_a_remainder(converting
     save(converting.path / "skill" / "plan.yaml", NEW, "\n")
     save(converting.path / "skill" / "new.yaml", NEW, "\n")
     candidate = converting.propose(converting.edits().changes, "by hand")
-    assert converting.promote(candidate.id, {}).left == ()
+    assert Ledger(converting).promote(candidate.id, {}).left == ()
     assert converting.dirty() == [] and git("status", "--porcelain") == ""
 
 
 def test_another_encoding_on_disk(repo: LabRepo) -> None:
-    repo.promote(repo.propose({".gitattributes": "*.yaml working-tree-encoding=UTF-16\n"}, "encoding").id, {})
-    repo.promote(repo.propose({"skill/new.yaml": NEW}, "new").id, {})
+    Ledger(repo).promote(repo.propose({".gitattributes": "*.yaml working-tree-encoding=UTF-16\n"}, "encoding").id, {})
+    Ledger(repo).promote(repo.propose({"skill/new.yaml": NEW}, "new").id, {})
     assert (repo.path / "skill" / "new.yaml").read_bytes() == NEW.encode("utf-16")
     (repo.path / "skill" / "new.yaml").write_bytes((NEW + "more: 1\n").encode("utf-16"))
     assert repo.edits(lambda path: path.endswith("new.yaml")).changes == {
@@ -144,7 +145,7 @@ def test_a_link_in_the_place_of_a_tracked_folder_is_not_read_through(repo: LabRe
 
 def test_edits_are_against_the_commit_that_is_checked_out(repo: LabRepo, git: Run) -> None:
     start = repo.baseline()
-    repo.promote(repo.propose({"skill/new.yaml": NEW}, "new").id, {})
+    Ledger(repo).promote(repo.propose({"skill/new.yaml": NEW}, "new").id, {})
     for place in (("checkout", "-q", "--detach", start), ("checkout", "-q", "-b", "mine", start)):
         git(*place)
         assert repo.dirty() == [] and repo.edits().changes == {}

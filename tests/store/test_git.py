@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harnesslab.errors import StoreError
+from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo, RunStore
 from harnesslab.store.git import Git, GitFailed, time_limit
 
@@ -102,14 +103,14 @@ def test_a_full_disk(small_disk: Callable[[str], Path]) -> None:
         while True:
             file.write(b"x" * 4096)
     with pytest.raises(StoreError, match=r"disk is full|cannot be written|No space"):
-        repo.reject(candidate.id, {"reason": "x" * 10_000})
+        Ledger(repo).reject(candidate.id, {"reason": "x" * 10_000})
     run = None
     with pytest.raises(StoreError, match="disk is full"):
         for _ in range(200):
             run = store.begin_run("0", {}, split="search", meta={"x": "y" * 50_000})
     filler.unlink()
     assert LabRepo.open(repo.path).candidate(candidate.id).state == "pending"
-    repo.reject(candidate.id, {"reason": "x"})
+    Ledger(repo).reject(candidate.id, {"reason": "x"})
     run = run or store.begin_run("0", {}, split="search")
     assert store.add_episode(run, {"task_id": "t"}, [{"a": 1}]) is not None
     store.close()
@@ -128,7 +129,7 @@ def test_a_read_only_lab_can_be_looked_at(small_disk: Callable[[str], Path]) -> 
     looked = LabRepo.open(repo.path)
     assert looked.candidates().rows[0].id == candidate.id and looked.dirty() == []
     with pytest.raises(StoreError, match=r"read-only|Read-only|writable"):
-        looked.reject(candidate.id, {})
+        Ledger(looked).reject(candidate.id, {})
     records = RunStore.open(repo.path)
     assert records.read_only and records.trace(records.episodes(run)[0]["id"]) == [{"a": 1}]
     with pytest.raises(StoreError, match="read-only"):

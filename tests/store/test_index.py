@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from harnesslab.errors import StoreError
+from harnesslab.ledger import Ledger
 from harnesslab.store import Candidate, Filter, LabRepo
 
 Run = Callable[..., str]
@@ -18,9 +19,9 @@ def filled(repo: LabRepo) -> tuple[LabRepo, list[Candidate]]:
     for number in range(6):
         meta = {"layer": ("skill", "action")[number % 2], "estimator": "Mining", "evidence": [f"task Straße {number}"]}
         made.append(repo.propose({"a": str(number)}, f"Idea {number}", meta))
-    repo.reject(made[0].id, {"delta": -2, "reason": "Loses t1", "decided_by": "StrictPareto"})
-    repo.reject(made[1].id, {"delta": 3, "reason": "Too slow", "decided_by": "Änne"})
-    repo.shelve(made[2].id, {"delta": 0.5, "reason": "noise"})
+    Ledger(repo).reject(made[0].id, {"delta": -2, "reason": "Loses t1", "decided_by": "StrictPareto"})
+    Ledger(repo).reject(made[1].id, {"delta": 3, "reason": "Too slow", "decided_by": "Änne"})
+    Ledger(repo).shelve(made[2].id, {"delta": 0.5, "reason": "noise"})
     return repo, made
 
 
@@ -49,9 +50,9 @@ def test_the_version_changes_with_every_change_and_comes_to_rest(filled: tuple[L
     repo, made = filled
     versions = [repo.version()]
     for change in (
-        lambda: repo.reject(made[3].id, {"reason": "no"}),
-        lambda: repo.undo(made[3].id),
-        lambda: repo.promote(made[4].id, {"reason": "yes"}),
+        lambda: Ledger(repo).reject(made[3].id, {"reason": "no"}),
+        lambda: Ledger(repo).undo(made[3].id),
+        lambda: Ledger(repo).promote(made[4].id, {"reason": "yes"}),
         lambda: repo.propose({"a": "new"}, "New"),
     ):
         change()
@@ -83,7 +84,7 @@ def test_changes_by_plain_git_and_by_another_handle_are_seen(filled: tuple[LabRe
     repo, made = filled
     assert repo.candidates().total == 6
     other = LabRepo.open(repo.path)
-    other.promote(made[3].id, {"delta": 9})
+    Ledger(other).promote(made[3].id, {"delta": 9})
     assert repo.candidates(state="promoted").rows[0].delta == 9
     git("update-ref", "-d", f"refs/harnesslab/rejected/{made[0].id}")
     assert repo.candidates().total == other.candidates().total == 5

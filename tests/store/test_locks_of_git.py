@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 
 from harnesslab.errors import StoreError
+from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo
 from harnesslab.store.worktree import _MARK
 from tests.store import hostile
 
 ACTS: dict[str, Callable[[LabRepo, hostile.Candidates], object]] = {
-    "accept": lambda repo, ids: repo.promote(ids.fitting, {}),
-    "reject": lambda repo, ids: repo.reject(ids.fitting, {}),
-    "override": lambda repo, ids: repo.override(ids.rejected, "promote", "me", "because"),
-    "undo": lambda repo, ids: repo.undo(ids.rejected),
-    "roll back": lambda repo, ids: repo.rollback(ids.first),
-    "retry": lambda repo, ids: repo.retry(ids.late),
+    "accept": lambda repo, ids: Ledger(repo).promote(ids.fitting, {}),
+    "reject": lambda repo, ids: Ledger(repo).reject(ids.fitting, {}),
+    "override": lambda repo, ids: Ledger(repo).override(ids.rejected, "me", "because"),
+    "undo": lambda repo, ids: Ledger(repo).undo(ids.rejected),
+    "roll back": lambda repo, ids: Ledger(repo).rollback(ids.first),
+    "retry": lambda repo, ids: Ledger(repo).retry(ids.late),
     "propose": lambda repo, ids: repo.propose({"a.yaml": "1"}, "one"),
 }
 LOCKS = (
@@ -87,7 +88,7 @@ def test_our_own_lock_is_cleared_after_a_kill(lab: Path, pattern: tuple[Path, ho
     (lab / ".git" / "harnesslab").mkdir(exist_ok=True)
     (lab / ".git" / "harnesslab" / "index.next.lock").touch()
     repo = LabRepo.open(lab)
-    repo.promote(pattern[1].fitting, {})
+    Ledger(repo).promote(pattern[1].fitting, {})
     assert repo.dirty() == [] and not (lab / ".git" / "index.lock").exists()
 
 
@@ -112,7 +113,7 @@ def test_a_ref_in_the_way(name: str, loose: bool, lab: Path, pattern: tuple[Path
         if name == "refs/harnesslab":
             repo.propose({"a.yaml": "1"}, "one")
         else:
-            repo.reject(pattern[1].fitting, {})
+            Ledger(repo).reject(pattern[1].fitting, {})
     assert ref in str(refused.value) and "git update-ref -d" in str(refused.value)
     assert _state(lab) == before
     subprocess.run(["git", "update-ref", "-d", ref], cwd=lab, check=True)
@@ -198,9 +199,9 @@ def test_a_tree_that_no_checkout_can_hold(entry: str, lab: Path, pattern: tuple[
     git("update-ref", candidate.ref, commit)
     state = _state(lab)
     with pytest.raises(StoreError, match=r"cannot be a file of a harness|plain files only"):
-        repo.promote(candidate.id, {})
+        Ledger(repo).promote(candidate.id, {})
     assert _state(lab) == state
-    repo.reject(candidate.id, {})
+    Ledger(repo).reject(candidate.id, {})
     repo.diff(before, commit)
     if not head.startswith(("12", "16")) and "x" * 300 not in name and name not in ("a:b", "CON.yaml"):
         with pytest.raises(StoreError, match="cannot be part of a harness"):

@@ -17,6 +17,7 @@ import pytest
 
 import harnesslab as hl
 from harnesslab.errors import StoreError, UnusualLab
+from harnesslab.ledger import Ledger, write_learning
 from harnesslab.store import LabRepo
 from tests.store import hostile
 
@@ -28,12 +29,12 @@ ACTS: dict[str, Act] = {
     "diff": lambda repo, ids: repo.diff(ids.first, repo.candidate(ids.fitting).commit),
     "export": lambda repo, ids: repo.files(repo.baseline()),
     "propose": lambda repo, ids: repo.propose({"skill/other.yaml": "a: 1\n"}, "x"),
-    "accept": lambda repo, ids: repo.promote(ids.fitting, {}),
-    "reject": lambda repo, ids: repo.reject(ids.fitting, {}),
-    "override": lambda repo, ids: repo.override(ids.rejected, "promote", "me", "because"),
-    "retry": lambda repo, ids: repo.retry(ids.late),
-    "undo": lambda repo, ids: repo.undo(ids.rejected),
-    "roll back": lambda repo, ids: repo.rollback(ids.first),
+    "accept": lambda repo, ids: Ledger(repo).promote(ids.fitting, {}),
+    "reject": lambda repo, ids: Ledger(repo).reject(ids.fitting, {}),
+    "override": lambda repo, ids: Ledger(repo).override(ids.rejected, "me", "because"),
+    "retry": lambda repo, ids: Ledger(repo).retry(ids.late),
+    "undo": lambda repo, ids: Ledger(repo).undo(ids.rejected),
+    "roll back": lambda repo, ids: Ledger(repo).rollback(ids.first),
 }
 
 
@@ -174,7 +175,7 @@ def test_a_worktree_setting_leads_nowhere(
         file.write(f"[core]\n\tworktree = {victim}\n")
     repo = LabRepo.open(lab)
     assert repo.dirty() == []
-    repo.promote(pattern[1].fitting, {})
+    Ledger(repo).promote(pattern[1].fitting, {})
     assert [path.name for path in victim.iterdir()] == ["skill.txt"] and (lab / "skill" / "new.yaml").exists()
     assert "core.worktree" in repo.notices()[0]
 
@@ -202,7 +203,7 @@ def test_a_planted_log_of_a_move_is_set_aside(
     repo = LabRepo.open(lab)
     assert victim.exists() and (lab / ".git" / "refs" / "heads" / "main").read_text() == before
     assert (lab / ".git" / "harnesslab" / "move.json.bad").read_text(encoding="utf-8") == moves
-    repo.promote(pattern[1].fitting, {})
+    Ledger(repo).promote(pattern[1].fitting, {})
 
 
 def test_a_list_that_came_with_the_lab_is_not_believed(
@@ -242,10 +243,10 @@ def test_odd_notes_block_nothing(note: str, pattern: tuple[Path, hostile.Candida
         opened.rejected() and opened.pending() is not None and opened.curve() is not None and opened.log() is not None
     )
     assert repo.candidates(text="four").total == 1
-    repo.undo(pattern[1].rejected)
-    repo.promote(pattern[1].fitting, {"criterion": "x"})
+    Ledger(repo).undo(pattern[1].rejected)
+    Ledger(repo).promote(pattern[1].fitting, {"criterion": "x"})
     assert repo.verdict(repo.baseline()) is not None
-    opened.write_learning()
+    write_learning(opened.repo)
     opened.close()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harnesslab.errors import BaselineMoved, StoreError
+from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo, RetryConflict
 
 Run = Callable[..., str]
@@ -55,7 +56,7 @@ def test_a_lab_inside_another_repository_leaves_the_outer_one_alone(tmp_path: Pa
         LabRepo.open(inner_path)
     inner = LabRepo.create(inner_path, {"harness.toml": "x"})
     candidate = inner.propose({"a.yaml": "a"}, "try")
-    inner.promote(candidate.id, {})
+    Ledger(inner).promote(candidate.id, {})
     assert outer.baseline() == before and outer.candidates().total == 0
     assert LabRepo.open(inner_path).baseline() == candidate.commit
 
@@ -66,7 +67,7 @@ def test_surrounding_git_variables_do_not_divert_writes(
     other = LabRepo.create(tmp_path / "other", {"a": "b"})
     monkeypatch.setenv("GIT_DIR", str(other.path / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other.path / ".git/index"))
-    repo.promote(repo.propose({"n.yaml": "n"}, "n").id, {})
+    Ledger(repo).promote(repo.propose({"n.yaml": "n"}, "n").id, {})
     monkeypatch.undo()
     assert other.candidates().total == 0 and (repo.path / "n.yaml").exists()
 
@@ -141,7 +142,7 @@ def test_promote_brings_a_clean_checkout_along(repo: LabRepo, git: Run) -> None:
     candidate = repo.propose(
         {"skill/plan.yaml": "text: new\n", "action/a ö.yaml": "a", "harness.toml": None}, "all kinds"
     )
-    decision = repo.promote(candidate.id, {"reason": "better"})
+    decision = Ledger(repo).promote(candidate.id, {"reason": "better"})
     assert decision.left == () and decision.baseline == candidate.commit == repo.baseline()
     assert git("status", "--porcelain") == "" and repo.dirty() == []
     assert (repo.path / "action/a ö.yaml").read_text() == "a" and not (repo.path / "harness.toml").exists()
@@ -151,7 +152,7 @@ def test_promote_leaves_a_dirty_file_and_says_so(repo: LabRepo, git: Run) -> Non
     candidate = repo.propose({"skill/plan.yaml": "text: theirs\n", "b.yaml": "b", "c.yaml": "c"}, "b")
     (repo.path / "skill/plan.yaml").write_text("text: mine\n")
     (repo.path / "c.yaml").write_text("also mine")
-    decision = repo.promote(candidate.id, {})
+    decision = Ledger(repo).promote(candidate.id, {})
     assert decision.left == ("c.yaml", "skill/plan.yaml")
     assert (repo.path / "skill/plan.yaml").read_text() == "text: mine\n"
     assert (repo.path / "c.yaml").read_text() == "also mine"
@@ -163,7 +164,7 @@ def test_promote_keeps_what_is_staged(repo: LabRepo, git: Run) -> None:
     candidate = repo.propose({"skill/plan.yaml": "text: theirs\n"}, "b")
     (repo.path / "skill/plan.yaml").write_text("text: staged\n")
     git("add", ".")
-    assert repo.promote(candidate.id, {}).left == ("skill/plan.yaml",)
+    assert Ledger(repo).promote(candidate.id, {}).left == ("skill/plan.yaml",)
     assert git("show", ":skill/plan.yaml") == "text: staged"
 
 
@@ -173,36 +174,36 @@ def test_a_dirty_checkout_can_become_a_candidate_and_is_clean_after_promotion(re
     (repo.path / "harness.toml").unlink()
     assert repo.dirty() == ["harness.toml", "new.yaml", "skill/plan.yaml"]
     candidate = repo.propose(repo.edits().changes, "by hand")
-    assert repo.promote(candidate.id, {}).left == ()
+    assert Ledger(repo).promote(candidate.id, {}).left == ()
     assert repo.dirty() == [] and git("status", "--porcelain") == ""
 
 
 def test_a_touched_file_is_not_dirty(repo: LabRepo) -> None:
     os.utime(repo.path / "harness.toml", (1, 1))
     assert repo.dirty() == []
-    assert repo.promote(repo.propose({"harness.toml": "x"}, "x").id, {}).left == ()
+    assert Ledger(repo).promote(repo.propose({"harness.toml": "x"}, "x").id, {}).left == ()
 
 
 def test_detached_head_and_other_branch_are_not_moved(repo: LabRepo, git: Run) -> None:
     git("checkout", "--detach", "-q")
     first = repo.baseline()
     assert repo.head() is None
-    repo.promote(repo.propose({"a": "1"}, "a").id, {})
+    Ledger(repo).promote(repo.propose({"a": "1"}, "a").id, {})
     assert git("rev-parse", "HEAD") == first and not (repo.path / "a").exists()
     git("checkout", "-q", "-b", "mine")
     assert repo.head() == "refs/heads/mine"
-    repo.promote(repo.propose({"a": "2"}, "a").id, {})
+    Ledger(repo).promote(repo.propose({"a": "2"}, "a").id, {})
     assert git("rev-parse", "HEAD") == first and git("status", "--porcelain") == ""
 
 
 def test_promote_after_the_baseline_moved(repo: LabRepo, git: Run) -> None:
     one, two = repo.propose({"a": "1"}, "one"), repo.propose({"b": "2"}, "two")
-    repo.promote(one.id, {})
+    Ledger(repo).promote(one.id, {})
     with pytest.raises(BaselineMoved, match="retry"):
-        repo.promote(two.id, {})
-    again = repo.retry(two.id)
+        Ledger(repo).promote(two.id, {})
+    again = Ledger(repo).retry(two.id)
     assert again.meta["retry_of"] == two.id and again.parent == one.commit
-    repo.promote(again.id, {})
+    Ledger(repo).promote(again.id, {})
     assert {"a", "b"} <= set(repo.files(repo.baseline()))
 
 
@@ -210,7 +211,7 @@ def test_a_commit_by_hand_is_a_moved_baseline_too(repo: LabRepo, git: Run) -> No
     candidate = repo.propose({"a": "1"}, "one")
     git("commit", "-q", "--allow-empty", "-m", "by hand")
     with pytest.raises(BaselineMoved):
-        repo.promote(candidate.id, {})
+        Ledger(repo).promote(candidate.id, {})
     assert repo.candidate(candidate.id).state == "pending"
     assert [entry.subject for entry in repo.history()] == ["by hand", "Start the lab"]
 
@@ -218,33 +219,33 @@ def test_a_commit_by_hand_is_a_moved_baseline_too(repo: LabRepo, git: Run) -> No
 def test_retry_shows_a_conflict(repo: LabRepo) -> None:
     one = repo.propose({"skill/plan.yaml": "text: A\ntext2: two\ntext3: three\n"}, "one")
     two = repo.propose({"skill/plan.yaml": "text: B\ntext2: two\ntext3: three\n"}, "two")
-    repo.reject(two.id, {"reason": "worse"})
-    repo.promote(one.id, {})
+    Ledger(repo).reject(two.id, {"reason": "worse"})
+    Ledger(repo).promote(one.id, {})
     with pytest.raises(RetryConflict, match=r"skill/plan\.yaml") as caught:
-        repo.retry(two.id)
+        Ledger(repo).retry(two.id)
     assert caught.value.paths == ("skill/plan.yaml",)
     assert "text: A" in caught.value.texts["skill/plan.yaml"] and "text: B" in caught.value.texts["skill/plan.yaml"]
     assert repo.counts() == {"promoted": 1, "rejected": 1}
     with pytest.raises(StoreError, match="already"):
-        repo.retry(one.id)
+        Ledger(repo).retry(one.id)
 
 
 def test_retry_merges_different_places_of_one_file(repo: LabRepo) -> None:
     lines = [f"line{n}: {n}" for n in range(20)]
-    repo.promote(repo.propose({"x.yaml": "\n".join(lines) + "\n"}, "x").id, {})
+    Ledger(repo).promote(repo.propose({"x.yaml": "\n".join(lines) + "\n"}, "x").id, {})
     top = repo.propose({"x.yaml": "\n".join(["top", *lines[1:]]) + "\n"}, "top")
     end = repo.propose({"x.yaml": "\n".join([*lines[:-1], "end"]) + "\n"}, "end")
-    repo.reject(end.id, {})
-    repo.promote(top.id, {})
-    merged = repo.files(repo.retry(end.id).commit)["x.yaml"].decode()
+    Ledger(repo).reject(end.id, {})
+    Ledger(repo).promote(top.id, {})
+    merged = repo.files(Ledger(repo).retry(end.id).commit)["x.yaml"].decode()
     assert merged.startswith("top\n") and merged.endswith("end\n")
 
 
 def test_rollback_is_a_new_commit_and_loses_nothing(repo: LabRepo) -> None:
     first = repo.baseline()
     one = repo.propose({"a": "1"}, "one")
-    repo.promote(one.id, {})
-    decision = repo.rollback(first, "me", "it was better")
+    Ledger(repo).promote(one.id, {})
+    decision = Ledger(repo).rollback(first, "me", "it was better")
     assert repo.baseline() == decision.commit and repo.files(decision.commit) == repo.files(first)
     assert not (repo.path / "a").exists() and repo.dirty() == []
     entries = repo.history()
@@ -252,9 +253,9 @@ def test_rollback_is_a_new_commit_and_loses_nothing(repo: LabRepo) -> None:
     assert entries[0].rollback_to == first and entries[1].candidate is not None and entries[1].candidate.id == one.id
     assert repo.candidate(one.id).state == "promoted"
     with pytest.raises(StoreError, match="already"):
-        repo.rollback(first)
+        Ledger(repo).rollback(first)
     with pytest.raises(StoreError, match="history"):
-        repo.rollback(repo.propose({"z": "z"}, "z").commit)
+        Ledger(repo).rollback(repo.propose({"z": "z"}, "z").commit)
 
 
 def test_diff(repo: LabRepo) -> None:
@@ -275,7 +276,7 @@ def test_hooks_and_monitors_do_not_run(repo: LabRepo, git: Run, tmp_path: Path) 
         (hooks / name).chmod(0o755)
     with (repo.git_dir / "config").open("a") as file:
         file.write(f'[core]\n\tfsmonitor = "{hooks}/monitor"\n')
-    repo.promote(repo.propose({"a": "1"}, "one").id, {})
+    Ledger(repo).promote(repo.propose({"a": "1"}, "one").id, {})
     repo.dirty()
     repo.candidates()
     assert not marker.exists()

@@ -20,6 +20,7 @@ from harnesslab.errors import (
     UndecidedLoss,
     UnmeasurableRun,
 )
+from harnesslab.ledger import Ledger
 from harnesslab.llm import Completion
 from harnesslab.rollout.owners import RULES
 from harnesslab.trainer.proposal import Proposal
@@ -289,7 +290,7 @@ def test_a_decision_in_another_process_counts_too(open_lab: Callable[..., Any]) 
     made = trainer(lab, WRONG, RIGHT)
     losses = made.epochs(2)
     loss = next(losses)
-    lab.repo.reject(loss.candidate, loss.verdict.to_json())  # as the sidebar does
+    Ledger(lab.repo).reject(loss.candidate, loss.verdict.to_json())  # as the sidebar does
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert next(losses).epoch == 2

@@ -20,10 +20,10 @@ from harnesslab.errors import (
     OrderError,
     UnmeasurableRun,
 )
+from harnesslab.ledger import Verdict
 from harnesslab.llm import Completion
 from harnesslab.rollout.null import null_policy
 from harnesslab.rollout.progress import Bar
-from harnesslab.trainer.verdict import Verdict
 from tests.conftest import always
 from tests.worlds import CorridorWorld
 

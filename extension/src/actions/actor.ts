@@ -2,6 +2,7 @@ import { Notification, showErrorMessage } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { ActionName, Client, Problem } from '../api';
+import { actWords } from '../model/vocabulary';
 import { confirm } from './confirm';
 
 /** Does what a person asked for: plan, confirm, act, say what happened, offer the undo. */
@@ -14,7 +15,7 @@ export class Actor {
 
   /** Run one action through its confirmation; errors are shown, never thrown. */
   async run(action: ActionName, lab: string, ref: string): Promise<void> {
-    const title = this._titles[action];
+    const { title } = actWords(this._trans)[action];
     try {
       const plan = await this._client.plan(lab, action, ref);
       const why = await confirm(plan, title, this._trans);
@@ -40,17 +41,5 @@ export class Actor {
       const words = error instanceof Problem ? error.message : String(error);
       await showErrorMessage(this._trans.__('%1: not done', title), words);
     }
-  }
-
-  private get _titles(): Record<ActionName, string> {
-    const trans = this._trans;
-    return {
-      accept: trans.__('Accept candidate'),
-      reject: trans.__('Reject candidate'),
-      override: trans.__('Override the verdict'),
-      rollback: trans.__('Roll back baseline'),
-      retry: trans.__('Retry candidate'),
-      undo: trans.__('Undo')
-    };
   }
 }

@@ -350,10 +350,10 @@ export interface components {
       id: string;
       commit: string;
       /**
-       * @description pending: not judged; undecided: the measurement could not tell; commit: not a candidate
+       * @description pending: not measured; measured: nobody has decided yet; undecided: the measurement could not tell; commit: not a candidate
        * @enum {string}
        */
-      state: 'pending' | 'undecided' | 'rejected' | 'promoted' | 'commit';
+      state: 'pending' | 'measured' | 'undecided' | 'rejected' | 'promoted' | 'commit';
       name: string;
       about: string;
       layer: string | null;
@@ -488,7 +488,7 @@ export interface components {
       replies: string;
     };
     /** @enum {string} */
-    ActionName: 'accept' | 'reject' | 'override' | 'rollback' | 'retry' | 'undo';
+    ActionName: 'promote' | 'reject' | 'shelve' | 'override' | 'undo' | 'retry' | 'rollback';
     Expectation: {
       /** @description The commit of the baseline that the plan saw */
       baseline: string;
@@ -655,7 +655,7 @@ export interface operations {
       query: {
         /** @description The lab's path below the Jupyter root, with forward slashes; `.` is the root itself */
         lab: components['parameters']['lab'];
-        /** @description pending includes undecided */
+        /** @description pending includes measured and undecided */
         state?: 'pending' | 'rejected' | 'promoted';
         /** @description Part of the name */
         text?: string;

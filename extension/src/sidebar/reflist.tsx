@@ -5,6 +5,7 @@ import type { RefQuery, RefRow } from '../api';
 import { formatDelta, rowName } from '../model/format';
 import { PagedList } from '../model/pages';
 import { useUi } from '../model/ui';
+import { stateWords } from '../model/vocabulary';
 import { ErrorNote, Loading } from './messages';
 import { Layer } from './timeline';
 import { When } from './when';
@@ -88,6 +89,8 @@ export function RefList(props: {
     Enter: () => openRow(active),
     ' ': () => openRow(active)
   };
+  const states = stateWords(trans);
+  const waits = (row: RefRow | undefined) => (row && states[row.state].waits ? true : undefined);
   const openRow = (index: number) => {
     const row = list.row(index);
     if (row) {
@@ -154,6 +157,7 @@ export function RefList(props: {
               data-lab={lab}
               data-ref={list.row(item.index)?.ref}
               data-state={list.row(item.index)?.state}
+              data-waits={waits(list.row(item.index))}
               style={{ transform: `translateY(${item.start}px)`, height: ROW_HEIGHT }}
               onClick={() => {
                 setActive(item.index);
@@ -185,6 +189,7 @@ function Row(props: { row: RefRow | undefined }): JSX.Element {
   if (!row) {
     return <span className="jp-harnesslab-Meta">…</span>;
   }
+  const state = stateWords(trans)[row.state];
   const when = row.when ?? row.proposed;
   const why = row.why || (row.about === rowName(row) ? '' : row.about);
   const who = row.decided_by === 'person' ? row.who : row.decided_by && trans.__('criterion');
@@ -203,7 +208,7 @@ function Row(props: { row: RefRow | undefined }): JSX.Element {
       </span>
       <span className="jp-harnesslab-Meta">
         {row.layer !== null && <Layer layer={row.layer} />}
-        {row.state === 'undecided' && <span>{trans.__('undecided')}</span>}
+        {state.waits && row.state !== 'pending' && <span>{state.label}</span>}
         {row.override && <span>{trans.__('override')}</span>}
         {who && <span>{who}</span>}
         <When stamp={when} short />

@@ -1,7 +1,8 @@
 import React from 'react';
 
-import type { ActionName, RefDetail } from '../api';
+import type { RefDetail } from '../api';
 import { useUi } from '../model/ui';
+import { actWords } from '../model/vocabulary';
 import { CopyLink } from './link';
 
 /** The buttons for what can be done with a candidate now. */
@@ -9,14 +10,7 @@ export function Actions(props: { lab: string; detail: RefDetail }): JSX.Element 
   const { trans, act, copyCell, exportZip } = useUi();
   const { lab, detail } = props;
   const { ref } = detail.row;
-  const names: Record<ActionName, string> = {
-    accept: trans.__('Accept…'),
-    reject: trans.__('Reject…'),
-    override: trans.__('Override the verdict…'),
-    rollback: trans.__('Roll back to this…'),
-    retry: trans.__('Retry on today’s baseline…'),
-    undo: trans.__('Undo…')
-  };
+  const words = actWords(trans);
   return (
     <div className="jp-harnesslab-Buttons" role="group" aria-label={trans.__('Actions')}>
       {detail.actions.map(action => (
@@ -26,7 +20,7 @@ export function Actions(props: { lab: string; detail: RefDetail }): JSX.Element 
           data-action={action}
           onClick={() => act(action, lab, ref)}
         >
-          {names[action]}
+          {words[action].button}
         </button>
       ))}
       <button className="jp-harnesslab-Button" onClick={() => copyCell(lab, ref)}>

@@ -5,6 +5,7 @@ import type { RefDetail } from '../api';
 import { formatDelta, rowName, shortRef } from '../model/format';
 import { useAnswer } from '../model/hooks';
 import { useUi } from '../model/ui';
+import { stateWords } from '../model/vocabulary';
 import { ErrorNote, Loading } from '../sidebar/messages';
 import { Layer } from '../sidebar/timeline';
 import { When } from '../sidebar/when';
@@ -85,13 +86,6 @@ function Detail(props: { target: One; detail: RefDetail }): JSX.Element {
 function Headline(props: { detail: RefDetail }): JSX.Element {
   const { trans } = useUi();
   const { row, tasks } = props.detail;
-  const states: Record<string, string> = {
-    pending: trans.__('Pending'),
-    commit: trans.__('Commit'),
-    undecided: trans.__('Undecided'),
-    rejected: trans.__('Rejected'),
-    promoted: trans.__('Promoted')
-  };
   const decider =
     row.decided_by === 'person'
       ? trans.__('by %1', row.who ?? trans.__('a person'))
@@ -106,7 +100,7 @@ function Headline(props: { detail: RefDetail }): JSX.Element {
       <h2>{rowName(row)}</h2>
       <p className="jp-harnesslab-Meta">
         <span className="jp-harnesslab-State" data-state={row.state}>
-          {states[row.state]}
+          {stateWords(trans)[row.state].label}
         </span>{' '}
         {row.layer !== null && <Layer layer={row.layer} />} {decider}{' '}
         {row.override && <strong>{trans.__('override')} </strong>}

@@ -11,10 +11,7 @@ import zipfile
 from harnesslab.server.core.labs import Lab
 from harnesslab.server.core.refs import find_candidate, resolve
 from harnesslab.server.core.text import clip
-from harnesslab.store.diff import compare
-from harnesslab.store.objects import read_files
 
-MAX_ZIP_BYTES = 20_000_000
 MAGIC_PATH = re.compile(r"(contract|skill|action|regulation)/[\w.-]+\.(yaml|py)", re.ASCII)
 """Paths that `%%intervention` takes; nothing in them means anything to a shell or to IPython."""
 MAGIC_ABOUT = re.compile(r"[^{}$\\]+")
@@ -38,7 +35,7 @@ def cell(lab: Lab, ref: str, notebook: str = "") -> dict[str, str]:
     candidate = find_candidate(lab, ref)
     if candidate is None or not candidate.parent:
         return {"source": f"import harnesslab as hl\n\nlab = hl.Lab.open({path!r})\nlab.log()"}
-    files = compare(lab.git, candidate.parent, candidate.commit).files
+    files = lab.git.diff(candidate.parent, candidate.commit).files
     about = clip(" ".join(candidate.subject.split()), 200)
     if len(files) == 1 and files[0].after is not None and MAGIC_PATH.fullmatch(files[0].path):
         said = f" --about {shlex.quote(about)}" if MAGIC_ABOUT.fullmatch(about) else ""
@@ -52,6 +49,6 @@ def archive(lab: Lab, ref: str) -> bytes:
     commit = resolve(lab, ref)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-        for path, data in sorted(read_files(lab.git, commit.id, MAX_ZIP_BYTES).items()):
+        for path, data in sorted(lab.git.files(commit.id).items()):
             target.writestr(zipfile.ZipInfo(path, ZIP_TIME), data, zipfile.ZIP_DEFLATED)
     return out.getvalue()

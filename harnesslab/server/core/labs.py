@@ -8,10 +8,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
+from harnesslab.ledger import Ledger
 from harnesslab.server.core.roots import Kind, guard_repository, kind_of, resolve_folder
 from harnesslab.server.problems import Problem
-from harnesslab.store import LabRepo, RunStore
-from harnesslab.store.git import Git
+from harnesslab.store import LabRepo, Repository, RunStore
 
 MAX_OPEN = 8
 
@@ -24,7 +24,7 @@ class Lab:
     """Below the Jupyter root, with forward slashes."""
     folder: Path
     kind: Kind
-    git: Git
+    git: Repository
     repo: LabRepo | None
     runs: RunStore | None
 
@@ -33,11 +33,12 @@ class Lab:
         """The name of its folder."""
         return self.folder.name
 
-    def writable(self) -> LabRepo:
-        """The repository to act on; `Problem` for one that is read-only here."""
+    @property
+    def ledger(self) -> Ledger:
+        """What can be done in it; `Problem` for a repository that is read-only here."""
         if self.repo is None:
             raise Problem("read_only", f"{self.path} was trained with harness-training; its refs are shown read-only.")
-        return self.repo
+        return Ledger(self.repo)
 
     def summary(self) -> dict[str, object]:
         """The lab in a list of labs."""
@@ -92,13 +93,12 @@ class Labs:
 
 
 def _open_lab(path: str, folder: Path, kind: Kind) -> Lab:
-    git = Git(folder)
     if kind == "harness-training":
-        return Lab(path, folder, kind, git, None, None)
+        return Lab(path, folder, kind, Repository(folder), None, None)
     repo = LabRepo.open(folder)
     # A look must not start a record: a lab without one gets it from the first run.
     recorded = (folder / ".harnesslab" / "lab.db").is_file()
-    return Lab(path, folder, kind, git, repo, RunStore.open(folder) if recorded else None)
+    return Lab(path, folder, kind, repo, repo, RunStore.open(folder) if recorded else None)
 
 
 def _identity(folder: Path) -> list[int]:

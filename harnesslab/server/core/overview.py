@@ -7,15 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harnesslab.errors import StoreError
+from harnesslab.ledger import OPEN, solved_counts, who_decided
 from harnesslab.server.core import foreign
 from harnesslab.server.core.labs import Lab, Labs
 from harnesslab.server.core.roots import find_labs
 from harnesslab.server.core.text import clip, stamp
-from harnesslab.server.problems import Problem
-from harnesslab.store import HistoryEntry, LabRepo, RunStore
-from harnesslab.store.objects import Commit, read_commits
-from harnesslab.store.refs import NOTES
+from harnesslab.store import Commit, HistoryEntry, LabRepo, RunStore, foreign_version
 
 STALE_S = 300.0
 """A measurement that has shown no sign of life for so long was probably stopped."""
@@ -38,18 +35,18 @@ def overview(lab: Lab) -> dict[str, Any]:
     """Everything that the top of the sidebar shows."""
     token = version(lab)  # taken first: what changes while the rest is read will be seen at the next look
     if lab.repo is None:
-        head = _head(lab)
+        head = lab.git.commit("HEAD")
         return {
             "lab": lab.summary(),
             "version": token,
-            "baseline": _baseline(head, _branch(lab), None, None, None),
+            "baseline": _baseline(head, (lab.git.head() or "detached").removeprefix("refs/heads/"), None, None, None),
             "counts": foreign.counts(lab),
             "running": None,
             "dirty": [],
             "undo": None,
-            "notices": lab.git.isolation.notices(),
+            "notices": lab.git.notices(),
         }
-    head = _commit(lab, lab.repo.baseline())
+    head = lab.repo.commit(lab.repo.baseline())
     score, backbone, environment = _measured(lab, lab.repo, head.id)
     counts = lab.repo.counts()
     return {
@@ -57,13 +54,13 @@ def overview(lab: Lab) -> dict[str, Any]:
         "version": token,
         "baseline": _baseline(head, "main", score, backbone, environment),
         "counts": {
-            "pending": counts.get("pending", 0) + counts.get("undecided", 0),
+            "pending": sum(counts.get(state, 0) for state in OPEN),
             "rejected": counts.get("rejected", 0),
             "promoted": counts.get("promoted", 0),
         },
         "running": running(lab),
         "dirty": [clip(path, 300) for path in lab.repo.dirty()[:50]],
-        "undo": last_decision(lab, head),
+        "undo": _undo(lab),
         "notices": lab.repo.notices(),
     }
 
@@ -75,12 +72,7 @@ def live(lab: Lab) -> dict[str, Any]:
 
 def version(lab: Lab) -> str:
     """Changes when a ref, a verdict, or the list of runs changes; not with each episode."""
-    if lab.repo is None:
-        parts = lab.git.text(
-            "for-each-ref", "--format=%(objectname) %(refname)", "refs/candidates/", "refs/experiments/", "refs/heads/"
-        )
-    else:
-        parts = lab.repo.version()
+    parts = foreign_version(lab.folder) if lab.repo is None else lab.repo.version()
     if lab.runs is not None:
         latest = lab.runs.runs(limit=3)
         parts += "".join(f"|{run['id']}{run['status']}{run['finished']}" for run in latest)
@@ -119,24 +111,9 @@ def history(lab: Lab, offset: int, limit: int) -> dict[str, Any]:
     return {"items": items, "more": len(entries) > limit, "version": token}
 
 
-def last_decision(lab: Lab, head: Commit) -> dict[str, str] | None:
-    """The newest decision that git allows to take back: on a candidate, or a rollback."""
-    repo = lab.writable()
-    notes = lab.git.resolve_many([NOTES])[0]
-    noted = read_commits(lab.git, [notes])[0] if notes else None
-    if head.meta.get("rollback_to") and (noted is None or head.created >= noted.created):
-        return {"label": clip(head.subject, 200), "ref": head.id}
-    if noted is None:
-        return None
-    state, _, candidate_id = noted.subject.partition(": ")  # as the store words the commits of its notes
-    try:
-        candidate = repo.candidate(candidate_id)
-    except StoreError:  # a person's own note has another subject; then there is nothing to offer
-        return None
-    if candidate.state != state or state == "pending" or (state == "promoted" and candidate.commit != head.id):
-        return None
-    name = candidate.meta.get("name") or candidate.subject
-    return {"label": clip(f"{name} ({state})", 200), "ref": candidate.ref}
+def _undo(lab: Lab) -> dict[str, str] | None:
+    last = lab.ledger.last_decision()
+    return None if last is None else {"label": clip(last.label, 200), "ref": last.ref}
 
 
 def _measured(lab: Lab, repo: LabRepo, commit: str) -> tuple[dict[str, Any] | None, str | None, str | None]:
@@ -150,9 +127,9 @@ def _measured(lab: Lab, repo: LabRepo, commit: str) -> tuple[dict[str, Any] | No
         return score, clip(run["backbone"], 200) or None, clip(run["identity"].get("environment"), 200) or None
     verdict = repo.verdict(commit) or {}
     identity = _mapping(verdict.get("identity"))
-    solved, total = _verdict_counts(verdict, "candidate")
+    counts = solved_counts(verdict)
     return (
-        _score(solved, total, "gate") if solved is not None and total else None,
+        _score(counts[1], counts[2], "gate") if counts else None,
         clip(_mapping(identity.get("backbone")).get("model"), 200) or None,
         clip(identity.get("environment"), 200) or None,
     )
@@ -174,35 +151,23 @@ def _newest_run(runs: RunStore, commit: str) -> dict[str, Any] | None:
     return None
 
 
-def _solved_counts(entries: list[HistoryEntry]) -> dict[str, tuple[int, int | None]]:
+def _solved_counts(entries: list[HistoryEntry]) -> dict[str, tuple[int, int]]:
     """Solved and total by commit, from the verdicts: each tells of its candidate and of the baseline below it."""
-    known: dict[str, tuple[int, int | None]] = {}
+    known: dict[str, tuple[int, int]] = {}
     for entry in reversed(entries):
         verdict = entry.candidate.verdict if entry.candidate else None
-        for side, commit in (("baseline", entry.parent), ("candidate", entry.commit)):
-            solved, total = _verdict_counts(verdict or {}, side)
-            if commit and solved is not None:
-                known.setdefault(commit, (solved, total))
+        if (counts := solved_counts(verdict)) is not None:
+            for commit, solved in ((entry.parent, counts[0]), (entry.commit, counts[1])):
+                if commit:
+                    known.setdefault(commit, (solved, counts[2]))
         if entry.rollback_to in known:
             known[entry.commit] = known[entry.rollback_to]
     return known
 
 
-def _verdict_counts(verdict: Mapping[str, Any], side: str) -> tuple[int | None, int | None]:
-    solved = verdict.get("solved")
-    tasks = verdict.get("tasks")
-    ids = solved.get(side) if isinstance(solved, Mapping) else None
-    total = tasks if isinstance(tasks, int) and not isinstance(tasks, bool) else None
-    # A person's verdict on an unmeasured candidate has empty lists and no tasks: that is not 'none solved'.
-    if not isinstance(ids, list) or (total == 0 and not ids):
-        return None, None
-    return len(ids), total
-
-
-def _item(entry: HistoryEntry, solved: dict[str, tuple[int, int | None]]) -> dict[str, Any]:
+def _item(entry: HistoryEntry, solved: dict[str, tuple[int, int]]) -> dict[str, Any]:
     candidate = entry.candidate
-    verdict = (candidate.verdict if candidate else None) or {}
-    person = verdict.get("decided_by") == "person" or verdict.get("override") is True
+    decider = who_decided(candidate.verdict if candidate else None)
     count, total = solved.get(entry.commit, (None, None))
     return {
         "commit": entry.commit,
@@ -210,7 +175,7 @@ def _item(entry: HistoryEntry, solved: dict[str, tuple[int, int | None]]) -> dic
         "subject": clip((candidate.meta.get("name") if candidate else None) or entry.subject, 200),
         "when": stamp(entry.created) or "",
         "kind": "rollback" if entry.rollback_to else "promotion" if candidate else "other",
-        "who": clip((verdict.get("who") or "a person") if person else verdict.get("criterion") or entry.author, 200),
+        "who": clip(decider.name if decider else entry.author, 200),
         "layer": clip(candidate.layer, 40) if candidate and candidate.layer else None,
         "solved": count,
         "total": total,
@@ -243,22 +208,3 @@ def _baseline(
         "backbone": backbone,
         "environment": environment,
     }
-
-
-def _head(lab: Lab) -> Commit:
-    commit = lab.git.resolve_many(["HEAD^{commit}"])[0]
-    if commit is None:
-        raise Problem("not_found", f"{lab.path} has no commit yet.")
-    return _commit(lab, commit)
-
-
-def _branch(lab: Lab) -> str:
-    name = lab.git.text("symbolic-ref", "-q", "HEAD", ok=(0, 1))
-    return name.removeprefix("refs/heads/") or "detached"
-
-
-def _commit(lab: Lab, commit: str) -> Commit:
-    found = read_commits(lab.git, [commit])
-    if not found:
-        raise Problem("corrupt", f"Commit {commit[:10]} of {lab.path} cannot be read; run `git fsck` in the lab.")
-    return found[0]

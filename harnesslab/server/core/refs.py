@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harnesslab.errors import StoreError
+from harnesslab.ledger import OPEN
 from harnesslab.server.core import foreign
 from harnesslab.server.core.labs import Lab
 from harnesslab.server.core.overview import version
 from harnesslab.server.core.rows import candidate_row, commit_row
 from harnesslab.server.core.text import clip, facts, number
-from harnesslab.server.problems import Problem
-from harnesslab.store import Candidate, Filter
-from harnesslab.store.candidates import Order
-from harnesslab.store.diff import compare
-from harnesslab.store.objects import Commit, read_commits
-from harnesslab.store.refs import CANDIDATES, PROMOTED, REJECTED, State, check_name
+from harnesslab.store import Candidate, Commit, Filter, Order, State
 
 MAX_TASKS = 5_000
 STATES: dict[str, tuple[State, ...]] = {
-    "pending": ("pending", "undecided"),
+    "pending": OPEN,
     "rejected": ("rejected",),
     "promoted": ("promoted",),
 }
@@ -52,51 +47,16 @@ def page(lab: Lab, query: dict[str, Any], offset: int, limit: int) -> dict[str, 
 def resolve(lab: Lab, ref: str) -> Commit:
     """The commit behind a full ref name, a commit id or `HEAD`; a candidate is also found where it has moved to."""
     candidate = find_candidate(lab, ref)
-    name = candidate.commit if candidate else checked(ref)
-    commit = lab.git.resolve_many([f"{name}^{{commit}}"])[0]
-    if commit is None:
-        raise Problem("not_found", f"There is no commit {ref[:80]!r} in {lab.path}; it may have been deleted.")
-    return read_commits(lab.git, [commit])[0]
-
-
-def checked(ref: str) -> str:
-    """The name itself, if it has a form that may be given to git."""
-    try:
-        return check_name(ref)
-    except StoreError as error:
-        raise Problem("bad_ref", str(error)) from None
-
-
-def candidate_id(ref: str) -> str | None:
-    """The id in the name of a candidate's ref, whichever folder it names."""
-    for folder in (CANDIDATES, REJECTED, PROMOTED):
-        if ref.startswith(folder):
-            return ref.removeprefix(folder)
-    return None
+    return lab.git.commit(candidate.commit if candidate else ref)
 
 
 def find_candidate(lab: Lab, ref: str) -> Candidate | None:
     """The candidate that a ref or a commit id names, whatever became of it; None if it names no candidate."""
-    if lab.repo is None:
-        return None
-    checked(ref)
-    name = candidate_id(ref)
-    if name is not None:
-        try:
-            return lab.repo.candidate(name)
-        except StoreError as error:
-            raise error if error.cause else Problem("not_found", str(error)) from None
-    if ref == "HEAD" or ref.startswith("refs/"):
-        return None
-    rows = lab.repo.candidates(text=ref, limit=5).rows
-    return next((row for row in rows if row.commit.startswith(ref)), None)
+    return None if lab.repo is None else lab.repo.find(ref)
 
 
 def detail(lab: Lab, ref: str) -> dict[str, Any]:
     """One candidate (or plain commit) with evidence, prediction, verdict and what can be done with it."""
-    # Imported here: which actions there are depends on the details of a candidate, and the other way round.
-    from harnesslab.server.core.plans import possible_actions
-
     candidate = find_candidate(lab, ref)
     if candidate is None:
         return _plain_detail(lab, ref)
@@ -113,7 +73,7 @@ def detail(lab: Lab, ref: str) -> dict[str, Any]:
         "prediction": {"flips": flips[:200], "trigger": clip(prediction.get("trigger"), 500)},
         "verdict": _verdict(verdict, candidate) if verdict is not None and verdict.get("criterion") else None,
         "tasks": _tasks(lab, verdict or {}, flips),
-        "actions": possible_actions(lab, candidate),
+        "actions": lab.ledger.possible(candidate),
         "read_only": False,
     }
 
@@ -121,7 +81,7 @@ def detail(lab: Lab, ref: str) -> dict[str, Any]:
 def diff(lab: Lab, base: str, head: str) -> dict[str, Any]:
     """The files that differ between any two refs, both texts of each, bounded."""
     old, new = resolve(lab, base), resolve(lab, head)
-    found = compare(lab.git, old.id, new.id)
+    found = lab.git.diff(old.id, new.id)
     return {
         "base": {"name": base, "commit": old.id, "subject": clip(old.subject, 200)},
         "head": {"name": head, "commit": new.id, "subject": clip(new.subject, 200)},
@@ -146,8 +106,6 @@ def _plain_detail(lab: Lab, ref: str) -> dict[str, Any]:
     row = commit_row(commit, ref)
     if lab.repo is None:
         row = next((each for each in foreign.rows(lab) if ref in (each["ref"], each["commit"])), row)
-    from harnesslab.server.core.plans import possible_rollback
-
     return {
         "row": row,
         "parent": commit.parents[0] if commit.parents else None,
@@ -155,7 +113,7 @@ def _plain_detail(lab: Lab, ref: str) -> dict[str, Any]:
         "prediction": {"flips": [], "trigger": ""},
         "verdict": None,
         "tasks": [],
-        "actions": possible_rollback(lab, commit.id),
+        "actions": lab.ledger.possible(commit.id) if lab.repo is not None else [],
         "read_only": lab.repo is None,
     }
 

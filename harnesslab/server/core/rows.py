@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from harnesslab.ledger import OUTCOME, who_decided
 from harnesslab.server.core.text import clip, number, stamp
-from harnesslab.store import Candidate, ForeignCandidate
-from harnesslab.store.objects import Commit
+from harnesslab.store import Candidate, Commit, ForeignCandidate
 
-DECISIONS = ("promote", "reject", "undecided")
-DECIDED = {"promoted": "promote", "rejected": "reject", "undecided": "undecided"}
+DECIDED: dict[str, str] = {state: choice for choice, state in OUTCOME.items()}
 
 
 def candidate_row(candidate: Candidate) -> dict[str, Any]:
@@ -18,6 +17,7 @@ def candidate_row(candidate: Candidate) -> dict[str, Any]:
     meta, verdict = candidate.meta, candidate.verdict or {}
     judged = candidate.verdict is not None
     decision = verdict.get("decision")
+    decider = who_decided(candidate.verdict)
     return {
         "ref": candidate.ref,
         "id": candidate.id,
@@ -30,8 +30,8 @@ def candidate_row(candidate: Candidate) -> dict[str, Any]:
         "estimator": clip(candidate.estimator, 80) if candidate.estimator else None,
         "delta": round(candidate.delta) if candidate.delta is not None and verdict.get("tasks") != 0 else None,
         "loss": _loss(verdict) if judged else None,
-        "decision": decision if decision in DECISIONS else DECIDED.get(candidate.state),
-        "decided_by": _decider(verdict) if judged else None,
+        "decision": decision if decision in OUTCOME else DECIDED.get(candidate.state),
+        "decided_by": decider.kind if decider else None,
         "who": clip(verdict.get("who") or "", 200) or None,
         "when": stamp(candidate.decided_at),
         "proposed": stamp(candidate.created) or "",
@@ -78,7 +78,3 @@ def _loss(verdict: Mapping[str, Any]) -> float | str | None:
     if "value" in verdict and verdict["value"] is None:
         return "Infinity"
     return number(verdict.get("value"))
-
-
-def _decider(verdict: Mapping[str, Any]) -> str:
-    return "person" if verdict.get("decided_by") == "person" or verdict.get("override") is True else "criterion"

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from harnesslab.errors import BaselineMoved, StoreError
-from harnesslab.store import LabRepo
+from harnesslab.ledger import Ledger
+from harnesslab.store import LEARNING, LabRepo
 
 
 class LabMachine(RuleBasedStateMachine):
@@ -43,7 +44,7 @@ class LabMachine(RuleBasedStateMachine):
     @rule(data=st.data(), decision=st.sampled_from(["promote", "reject", "shelve"]))
     def decide(self, data: st.DataObject, decision: str) -> None:
         one = data.draw(st.sampled_from(sorted(self.states)))
-        call = getattr(self.repo, decision)
+        call = getattr(Ledger(self.repo), decision)
         if self.states[one][-1] not in ("pending", "undecided"):
             with pytest.raises(StoreError):
                 call(one, {})
@@ -65,9 +66,9 @@ class LabMachine(RuleBasedStateMachine):
         possible = len(history) > 1 and (history[-1] != "promoted" or self.main[-1] == self.commits[one])
         if not possible:
             with pytest.raises(StoreError):
-                self.repo.undo(one)
+                Ledger(self.repo).undo(one)
             return
-        self.repo.undo(one)
+        Ledger(self.repo).undo(one)
         if history.pop() == "promoted":
             self.main.pop()
 
@@ -77,9 +78,9 @@ class LabMachine(RuleBasedStateMachine):
         target = data.draw(st.sampled_from(self.main))
         if self.contents[target] == self.contents[self.main[-1]]:
             with pytest.raises(StoreError):
-                self.repo.rollback(target)
+                Ledger(self.repo).rollback(target)
             return
-        new = self.repo.rollback(target).commit
+        new = Ledger(self.repo).rollback(target).commit
         self.contents[new] = self.contents[target]
         self.main.append(new)
 
@@ -90,7 +91,11 @@ class LabMachine(RuleBasedStateMachine):
         assert self.repo.baseline() == self.main[-1]
         rows = self.repo.candidates(limit=1000).rows
         assert {row.id: row.state for row in rows} == {one: states[-1] for one, states in self.states.items()}
-        on_disk = {path.name: path.read_bytes() for path in self.repo.path.iterdir() if path.is_file()}
+        on_disk = {
+            path.name: path.read_bytes()
+            for path in self.repo.path.iterdir()
+            if path.is_file() and path.name != LEARNING
+        }
         assert on_disk == self.contents[self.main[-1]]
 
     def teardown(self) -> None:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
-from harnesslab.store import Candidate
+from harnesslab.store import LEARNING, Candidate, LabRepo
 
-HEADINGS = {"promoted": "Promoted", "rejected": "Rejected", "undecided": "Undecided", "pending": "Not judged yet"}
+HEADINGS = {
+    "promoted": "Promoted",
+    "rejected": "Rejected",
+    "undecided": "Undecided",
+    "measured": "Measured, not decided yet",
+    "pending": "Not measured yet",
+}
+LATEST = 200
+"""Candidates that the file tells of, the latest ones."""
+
+
+def write_learning(repo: LabRepo) -> None:
+    """Rewrite ``learning.md`` from the verdicts in git; a folder that cannot be written is not an error here."""
+    text = learning_text(repo.path.name, repo.candidates(limit=LATEST).rows)
+    with contextlib.suppress(OSError):
+        (repo.path / LEARNING).write_text(text, encoding="utf-8")
 
 
 def learning_text(name: str, candidates: Sequence[Candidate]) -> str:

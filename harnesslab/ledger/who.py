@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from harnesslab.errors import StoreError
-from harnesslab.store.git import Git
+from harnesslab.store import Repository
 
 
 def whoami(lab: Path) -> str:
@@ -16,7 +16,7 @@ def whoami(lab: Path) -> str:
     name = os.environ.get("JUPYTERHUB_USER", "").strip()
     if not name:
         with contextlib.suppress(StoreError):
-            name = Git(lab).text("config", "user.name").strip()
+            name = Repository(lab).user()
     if not name:
         with contextlib.suppress(OSError, KeyError):
             name = getpass.getuser()

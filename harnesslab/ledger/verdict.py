@@ -1,0 +1,168 @@
+"""The stored record of a judgement: what git notes hold and panels show. Plain JSON both ways."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from harnesslab.ledger.words import OUTCOME, Choice
+from harnesslab.store import Candidate, State
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A task whose outcome changed. ``incidental``: nothing new fired on it, so the change is not explained."""
+
+    task: str
+    before: bool
+    after: bool
+    incidental: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON, with the keys ``from`` and ``to``."""
+        return {"task": self.task, "from": self.before, "to": self.after, "incidental": self.incidental}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A candidate judged against its baseline.
+
+    ``value`` is the loss; below 0 selects the candidate, infinite means that a solved task was lost.
+    ``solved`` holds task ids for ``baseline`` and ``candidate``. ``metrics`` are pairs (baseline, candidate).
+    ``decided_by`` is ``criterion`` or ``person``; ``overrides`` is the state that a person decided against, if any.
+    ``settled_early``: the candidate was stopped because nothing could change the verdict any more.
+    """
+
+    criterion: str
+    value: float
+    decision: Choice
+    baseline: str
+    candidate: str
+    solved: Mapping[str, list[str]]
+    flips: tuple[Flip, ...] = ()
+    metrics: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    cost: Mapping[str, float] = field(default_factory=dict)
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    runs: Mapping[str, str] = field(default_factory=dict)
+    tasks: int = 0
+    settled_early: bool = False
+    decided_by: Literal["criterion", "person"] = "criterion"
+    who: str = ""
+    when: str = ""
+    why: str = ""
+    overrides: State | None = None
+
+    @property
+    def override(self) -> bool:
+        """Whether a person decided against the verdict that was on record."""
+        return self.overrides is not None
+
+    @property
+    def gain(self) -> int:
+        """Tasks solved by the candidate less those solved by the baseline, on the tasks both played."""
+        return len(self.solved["candidate"]) - len(self.solved["baseline"])
+
+    def by_person(self, decision: Choice, who: str, why: str) -> Verdict:
+        """The same measurement, decided by a person; an override where this verdict says otherwise."""
+        against = OUTCOME[self.decision] if decision != self.decision else None
+        return replace(
+            self, decision=decision, decided_by="person", who=who, why=why, when=now(), overrides=against
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; an infinite value becomes ``null``, since JSON has no infinity."""
+        data = asdict(self)
+        data["value"] = None if math.isinf(self.value) else self.value
+        data["flips"] = [flip.to_json() for flip in self.flips]
+        data["metrics"] = {name: list(pair) for name, pair in self.metrics.items()}
+        data["override"] = self.override
+        # The store files candidates by these three.
+        data["delta"], data["reason"] = self.gain, self.why
+        data["decided_at"] = datetime.fromisoformat(self.when).timestamp() if self.when else None
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Verdict:
+        """The inverse of :meth:`to_json`; unknown keys are ignored."""
+        values = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        values["value"] = math.inf if values.get("value") is None else float(values["value"])
+        values["flips"] = tuple(
+            Flip(flip["task"], flip["from"], flip["to"], flip["incidental"]) for flip in values.get("flips", ())
+        )
+        values["metrics"] = {name: (pair[0], pair[1]) for name, pair in values.get("metrics", {}).items()}
+        if data.get("override") is True and not values.get("overrides"):
+            # Early records say that it was an override, but not of what.
+            values["overrides"] = "rejected" if data["decision"] == "promote" else "promoted"
+        return cls(**values)
+
+
+def read_verdict(note: Mapping[str, Any] | None) -> Verdict | None:
+    """The verdict in a note; None where there is none, or none that harnesslab wrote."""
+    if note is None:
+        return None
+    try:
+        return Verdict.from_json(note)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        return None
+
+
+def persons_verdict(candidate: Candidate, decision: Choice, who: str, why: str) -> Verdict:
+    """A person's verdict on a candidate: on its measurement where one is on record, else on nothing but their word."""
+    recorded = read_verdict(candidate.verdict)
+    if recorded is not None:
+        return recorded.by_person(decision, who, why)
+    return Verdict(
+        criterion="none",
+        value=0.0,
+        decision=decision,
+        baseline=candidate.parent,
+        candidate=candidate.commit,
+        solved={"baseline": [], "candidate": []},
+        decided_by="person",
+        who=who,
+        when=now(),
+        why=why,
+        overrides=candidate.state if candidate.state == "rejected" else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Who decided: a ``person`` or the ``criterion``, by name, and whether it was an override."""
+
+    kind: Literal["criterion", "person"]
+    name: str
+    override: bool = False
+
+    def __str__(self) -> str:
+        return self.name + (" (override)" if self.override else "")
+
+
+def who_decided(note: Mapping[str, Any] | None) -> Decider | None:
+    """Who decided, from a verdict's JSON or a note; None while nobody has. Nothing in a note is trusted."""
+    if not note or note.get("state") in ("pending", "measured"):
+        return None
+    override = note.get("override") is True
+    if override or note.get("decided_by") == "person":
+        return Decider("person", str(note.get("who") or "a person"), override)
+    return Decider("criterion", str(note.get("criterion") or "the criterion"))
+
+
+def solved_counts(note: Mapping[str, Any] | None) -> tuple[int, int, int] | None:
+    """Tasks solved (before, after, of how many), from a verdict's JSON or a note; None where nothing was measured."""
+    solved, tasks = (note or {}).get("solved"), (note or {}).get("tasks")
+    if not isinstance(solved, Mapping) or isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1:
+        return None
+    before, after = solved.get("baseline"), solved.get("candidate")
+    if not isinstance(before, list | tuple) or not isinstance(after, list | tuple):
+        return None
+    return len(before), len(after), tasks
+
+
+def now() -> str:
+    """The present time, UTC, ISO 8601 to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
