@@ -22,6 +22,10 @@ CAUSES = ("form", "ambiguous", "truncated")
 """Why no action could be read: the reply missed the form, meant more than one action, or was cut off before it gave one."""
 
 
+CUT = frozenset({"length", "content_filter", "interrupted"})
+"""Reasons to finish (``Reply.finish_reason``) that leave a reply without its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One finished step as the agent lived it.
@@ -96,7 +100,8 @@ class Proposal:
 
     ``action`` is ``None`` while none could be read; ``problem`` then says why, in words for the agent.
     ``withheld`` means that an action was read and must not be executed (a block); ``problem`` is its message.
-    ``cause`` is ``problem`` for a program, one of :data:`CAUSES`. ``cut`` is true for a reply that the token limit ended.
+    ``cause`` is ``problem`` for a program, one of :data:`CAUSES`. ``cut`` is true for a reply that was ended
+    before the model ended it: by the token limit, a filter, a broken connection.
     """
 
     raw: str

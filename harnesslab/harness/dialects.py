@@ -1,36 +1,37 @@
-"""The published ways in which models write tool calls as text: one table, one reader a family. Used by ``rescue``.
+"""The published ways in which models write tool calls as text: one table, one reader a family.
 
-A dialect is an opening mark and a reader that starts behind it. Readers only find; whether a call means a tool, and
-which arguments it takes, is :mod:`~harnesslab.harness.toolrepair`'s question. Text is parsed and never run, and each
-reader is linear in the reply. ``docs/reply-formats.md`` shows each of them with an example.
+A dialect is an opening mark and a reader from :mod:`.readers` that starts behind it. Whether a call means a tool, and
+which arguments it takes, is :mod:`~harnesslab.harness.toolrepair`'s question. ``docs/reply-formats.md`` shows each of
+them with an example.
 """
 
 from __future__ import annotations
 
-import ast
-import html
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from harnesslab.harness.repair import extent, mended
-from harnesslab.plainjson import leading_json
+from harnesslab.harness.readers import (
+    Reader,
+    Written,
+    fenced,
+    gemma,
+    json_at,
+    keyed_objects,
+    list_of_calls,
+    method_calls,
+    name_then_json,
+    name_then_value,
+    named,
+    objects,
+    old_invoke,
+    one_call,
+    python,
+    tagged,
+)
+from harnesslab.harness.repair import extent
 
 MOST = 32
 """Openings of one dialect that are looked at; a reply with more of them is a loop."""
-
-
-class Written(NamedTuple):
-    """A call as it is written: name, arguments (any JSON value), where it is, and whether its end is there."""
-
-    name: Any
-    arguments: Any
-    start: int
-    end: int
-    whole: bool = True
-
-
-Reader = Callable[[str, "re.Match[str]"], Iterator[Written]]
 
 
 class Dialect(NamedTuple):
@@ -41,255 +42,148 @@ class Dialect(NamedTuple):
     read: Reader
 
 
-_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
-_ARGUMENT_KEYS = ("arguments", "args", "parameters", "params", "input", "tool_input", "action_input", "kwargs")
-_ASIDE = frozenset({*_NAME_KEYS, "thought", "thoughts", "reason", "reasoning", "id", "type", "tool_call_id", "call_id"})
-_CODE_END = re.compile(r"\n[ \t]*```|</?(?:code|tool_code|execute|\|python_end\||function_calls)>|<\|python_end\|>")
-_SPACE = re.compile(r"\s*")
-_LANGUAGE = re.compile(r"\s*(?:```[ \t]*\w*|<\|message\|>|\[ARGS\])?\s*")
-
-
-def named(item: Any) -> tuple[Any, Any] | None:
-    """A JSON object as (name, arguments) of a call; None where it names nothing."""
-    if not isinstance(item, Mapping):
-        return None
-    inner = next((item[key] for key in _NAME_KEYS if key in item), None)
-    if isinstance(inner, Mapping):
-        item, inner = inner, next((inner[key] for key in _NAME_KEYS if key in inner), None)
-    if not isinstance(inner, str) or not inner.strip():
-        return None
-    arguments = next((item[key] for key in _ARGUMENT_KEYS if key in item), None)
-    if arguments is None:
-        arguments = {key: value for key, value in item.items() if key not in _ASIDE}
-    return inner, arguments
-
-
-def json_at(raw: str, start: int) -> tuple[Any, int, bool] | None:
-    """The JSON value at ``start``, its end, and whether it was whole; a broken one is mended if nothing of it is lost."""
-    try:
-        value, end = leading_json(raw, start)
-        return value, end, True
-    except ValueError:
-        end, closed = extent(raw, start)
-    value = mended(raw[start:end])
-    return None if value is None else (value, end, closed)
-
-
-def _objects(raw: str, match: re.Match[str]) -> Iterator[Written]:
-    """One JSON object, or a list of them, each with the name of its tool."""
-    start = _LANGUAGE.match(raw, match.end()).end()  # type: ignore[union-attr]
-    while raw[start : start + 1] in ("{", "["):
-        found = json_at(raw, start)
-        if found is None:
-            return
-        value, end, whole = found
-        for item in value if isinstance(value, list) else [value]:
-            call = named(item)
-            if call is not None:
-                yield Written(*call, match.start(), end, whole)
-        start = _SPACE.match(raw, end).end()  # type: ignore[union-attr]
-        start += raw[start : start + 1] == ";"
-        start = _SPACE.match(raw, start).end()  # type: ignore[union-attr]
-
-
-def _name_then_json(raw: str, match: re.Match[str]) -> Iterator[Written]:
-    """The name in the mark's group ``name``, its arguments as JSON behind the mark."""
-    start = _LANGUAGE.match(raw, match.end()).end()  # type: ignore[union-attr]
-    if raw[start : start + 1] != "{":
-        return
-    found = json_at(raw, start)
-    if found is not None:
-        value, end, whole = found
-        yield Written(match["name"].strip(), value, match.start(), end, whole)
-
-
-def _last(text: re.Pattern[str], raw: str, start: int, stop: int) -> re.Match[str] | None:
-    found = list(text.finditer(raw, start, stop))
-    return found[-1] if found else None
-
-
-def _tagged(parameter: str, parameter_end: str, end: str) -> Reader:
-    """The name in the mark; each argument between tags. A value runs to the last closing tag before the next argument."""
-    opening, value_end, call_end = re.compile(parameter), re.compile(parameter_end), re.compile(end)
-
-    def read(raw: str, match: re.Match[str]) -> Iterator[Written]:
-        stop = _next(match, raw)
-        close = _last(call_end, raw, match.end(), stop)
-        body_end = close.start() if close else stop
-        marks = list(opening.finditer(raw, match.end(), body_end))
-        arguments: dict[str, Any] = {}
-        whole = close is not None
-        for mark, following in zip(marks, [*(m.start() for m in marks[1:]), body_end], strict=False):
-            last = _last(value_end, raw, mark.end(), following)
-            whole = whole and last is not None
-            value = raw[mark.end() : last.start() if last else following]
-            key = mark["key"].strip()
-            if key in arguments:
-                return
-            arguments[key] = value.removeprefix("\n").removesuffix("\n")
-        outside = raw[match.end() : marks[0].start() if marks else body_end]
-        if not outside.strip():
-            yield Written(match["name"].strip(), arguments, match.start(), close.end() if close else stop, whole)
-
-    return read
-
-
-def _next(match: re.Match[str], raw: str) -> int:
-    """Where the next call of the same dialect opens, or the reply ends."""
-    following = match.re.search(raw, match.end())
-    return following.start() if following else len(raw)
-
-
-def _old_invoke(raw: str, match: re.Match[str]) -> Iterator[Written]:
-    """``<tool_name>`` and ``<parameters>`` with one tag an argument."""
-    stop = _next(match, raw)
-    close = raw.rfind("</parameters>", match.end(), stop)
-    body = raw[match.end() : close if close >= 0 else stop]
-    arguments = {one[1]: html.unescape(one[2]) for one in re.finditer(r"<([\w.-]{1,64})>(.*?)</\1>", body, re.DOTALL)}
-    yield Written(match["name"].strip(), arguments, match.start(), close if close >= 0 else stop, close >= 0)
-
-
-def _python(raw: str, match: re.Match[str]) -> Iterator[Written]:
-    """Calls written as Python, up to the mark's closing partner; read as an expression, never run."""
-    close = _CODE_END.search(raw, match.end())
-    end = close.start() if close else len(raw)
-    for name, arguments in python_calls(raw[match.end() : end]):
-        yield Written(name, arguments, match.start(), end, close is not None)
-
-
-def _list_of_calls(raw: str, match: re.Match[str]) -> Iterator[Written]:
-    end, closed = extent(raw, match.end())
-    for name, arguments in python_calls(raw[match.end() : end]) if closed else ():
-        yield Written(name, arguments, match.start(), end)
-
-
-def python_calls(text: str) -> list[tuple[str, Any]]:
-    """The calls of a text that is nothing but calls: on lines, in a list, in print() or assigned; else none.
-
-    The arguments are ``{"": [positional values]}`` together with the named ones; all of them literals.
-    """
-    try:
-        tree = ast.parse(text.strip()[:20_000])
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    found: list[tuple[str, Any]] = []
-    for statement in tree.body:
-        value = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
-        for node in value.elts if isinstance(value, ast.List) else [value]:
-            call = _python_call(node)
-            if call is None:
-                return []
-            found.append(call)
-    return found
-
-
-def _python_call(node: Any) -> tuple[str, Any] | None:
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "print"
-        and len(node.args) == 1
-    ):
-        node = node.args[0]
-    if not isinstance(node, ast.Call):
-        return None
-    try:
-        name = ast.unparse(node.func)
-        arguments: dict[str, Any] = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
-        given = [ast.literal_eval(value) for value in node.args]
-    except (ValueError, TypeError, RecursionError, MemoryError):
-        return None
-    if len(arguments) != len(node.keywords) or not re.fullmatch(r"[\w.]+", name):
-        return None
-    return name, {"": given, **arguments} if given else arguments
-
-
-def _mark(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    return re.compile(pattern, flags)
-
-
 _N = r"(?P<name>[^\s<>\[\](){}\"'|:,;=]{1,128}(?::\d+)?)"
 _PIPE = r"[|｜]"
 _GAP = r"[_▁]"
 _PREFIX = rf"(?:[\w-]{{1,20}}:|{_PIPE}DSML{_PIPE})?"
+_INVOKE = r"(?:invoke|function_call|tool_call|function|tool)"
+_PARAMETER = r"(?:parameter|param|argument|arg)"
+_INPUT = r"(?P<tag>tool_input|action_input|arguments|parameters|input|args)"
 
 DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         "Harmony channels",
-        _mark(
+        re.compile(
             rf"(?:<\|channel\|>\s*\w+\s+to|<\|start\|>assistant\s+to)=(?:functions\.)?{_N}[^\n{{]{{0,80}}?<\|message\|>"
         ),
-        _name_then_json,
+        name_then_json,
+    ),
+    Dialect(
+        "Harmony without its special tokens",
+        re.compile(
+            rf"(?:commentary|analysis) to=(?:functions\.)?{_N}\s*(?:<\|constrain\|>\s*)?(?:(?:json|code)\s*)?(?=\{{)"
+        ),
+        name_then_json,
     ),
     Dialect(
         "Mistral, name and arguments",
-        _mark(rf"\[TOOL_CALLS\]\s*{_N}(?:\[CALL_ID\]\w{{1,64}})?(?:\[ARGS\])?\s*(?=\{{)"),
-        _name_then_json,
+        re.compile(rf"\[TOOL_CALLS\]\s*{_N}\s*(?:\[CALL_ID\]\s*\w{{1,64}}\s*)?(?:\[ARGS\]\s*)?(?=\{{)"),
+        name_then_json,
     ),
-    Dialect("Mistral, JSON list", _mark(r"\[TOOL_CALLS\]\s*(?=[\[{])"), _objects),
+    Dialect("Mistral, JSON list", re.compile(r"\[TOOL_CALLS\]\s*(?=[\[{])"), objects),
     Dialect(
         "DeepSeek markers",
-        _mark(
+        re.compile(
             rf"<{_PIPE}tool{_GAP}call{_GAP}begin{_PIPE}>\s*(?:function\s*<{_PIPE}tool{_GAP}sep{_PIPE}>\s*)?{_N}"
-            rf"\s*(?:<{_PIPE}tool{_GAP}sep{_PIPE}>)?\s*(?:```\w*\s*)?(?=\{{)"
+            rf"\s*(?:<{_PIPE}tool{_GAP}sep{_PIPE}>\s*)?(?:```\w*\s*)?(?=\{{)"
         ),
-        _name_then_json,
+        name_then_json,
     ),
     Dialect(
         "Kimi K2",
-        _mark(rf"<\|tool_call_begin\|>\s*{_N}\s*<\|tool_call_argument_begin\|>"),
-        _name_then_json,
+        re.compile(rf"<\|tool_call_begin\|>\s*{_N}\s*<\|tool_call_argument_begin\|>"),
+        name_then_json,
+    ),
+    Dialect(
+        "Solar",
+        re.compile(rf"<\|tool_call:begin\|>\s*(?:[\w-]{{1,64}}\s*)?<\|tool_call:name\|>\s*{_N}\s*<\|tool_call:args\|>"),
+        name_then_json,
     ),
     Dialect(
         "Qwen3-Coder",
-        _mark(r"<function=(?P<name>[^>\n]{1,128})>(?=\s*(?:<parameter=|</function>))"),
-        _tagged(r"<parameter=(?P<key>[^>\n]{1,128})>", "</parameter>", "</function>"),
+        re.compile(r"<function=(?P<name>[^>\n]{1,128})>(?=\s*(?:<parameter=|</function>))"),
+        tagged(r"<parameter=(?P<key>[^>\n]{1,128})>", "</parameter>", "</function>"),
     ),
-    Dialect("Llama 3, function tag", _mark(r"<function=(?P<name>[^>\n]{1,128})>\s*(?=\{)"), _name_then_json),
+    Dialect("Llama 3, function tag", re.compile(r"<function=(?P<name>[^>\n]{1,128})>\s*(?=\{)"), name_then_json),
+    Dialect(
+        "A tag with the name, and JSON",
+        re.compile(rf"<{_PREFIX}{_INVOKE} name=[\"'](?P<name>[^\"'\n]{{1,128}})[\"']\s*>\s*(?=\{{)"),
+        name_then_json,
+    ),
     Dialect(
         "Anthropic invoke",
-        _mark(rf"<{_PREFIX}invoke name=\"(?P<name>[^\"\n]{{1,128}})\"\s*>"),
-        _tagged(
-            rf"<{_PREFIX}parameter name=\"(?P<key>[^\"\n]{{1,128}})\"[^>\n]{{0,80}}>",
-            rf"</{_PREFIX}parameter>",
-            rf"</{_PREFIX}invoke>",
+        re.compile(rf"<{_PREFIX}{_INVOKE} name=[\"'](?P<name>[^\"'\n]{{1,128}})[\"']\s*>"),
+        tagged(
+            rf"<{_PREFIX}{_PARAMETER} name=[\"'](?P<key>[^\"'\n]{{1,128}})[\"'][^>\n]{{0,80}}>",
+            rf"</{_PREFIX}{_PARAMETER}>",
+            rf"</{_PREFIX}{_INVOKE}>",
         ),
     ),
     Dialect(
         "Anthropic invoke, with tool_name",
-        _mark(r"<invoke>\s*<tool_name>(?P<name>[^<\n]{1,128})</tool_name>\s*<parameters>"),
-        _old_invoke,
+        re.compile(r"<invoke>\s*<tool_name>(?P<name>[^<\n]{1,128})</tool_name>\s*<parameters>"),
+        old_invoke,
+    ),
+    Dialect(
+        "XML, the name and the input",
+        re.compile(rf"<(tool_name|tool|action|name)>\s*(?P<name>[^<\s][^<\n]{{0,127}})</\1>\s*<{_INPUT}>"),
+        name_then_value,
     ),
     Dialect(
         "GLM-4.5",
-        _mark(r"<tool_call>\s*(?P<name>[\w.-]{1,128})\s*(?=<arg_key>|</tool_call>)"),
-        _tagged(r"<arg_key>(?P<key>[^<]{1,128})</arg_key>\s*<arg_value>", "</arg_value>", "</tool_call>"),
+        re.compile(
+            r"<(?:longcat_)?tool_call>\s*(?P<name>[\w.-]{1,128})\s*(?:<tool_sep>\s*)?(?=<(?:longcat_)?arg_key>|</tool_call>)"
+        ),
+        tagged(
+            r"<(?:longcat_)?arg_key>(?P<key>[^<]{1,128})</(?:longcat_)?arg_key>\s*<(?:longcat_)?arg_value>",
+            "</(?:longcat_)?arg_value>",
+            "</(?:longcat_)?tool_call>",
+        ),
+    ),
+    Dialect("Apertus", re.compile(r"<\|tools_prefix\|>\s*(?=\[)"), keyed_objects),
+    Dialect(
+        "FunctionGemma and Gemma 4",
+        re.compile(rf"(?:<start_function_call>|<\|tool_call>)\s*call:{_N}\s*(?=\{{)"),
+        gemma,
     ),
     Dialect(
         "JSON in tool_call tags",
-        _mark(r"<\|?(?:tool_calls?|function_?calls?|toolcall|tool)\|?>\s*(?:```\w*\s*)?(?=[\[{])", re.IGNORECASE),
-        _objects,
+        re.compile(
+            r"<\|?(?:longcat_)?(?:tool_calls?|tool_call_start|function_?calls?|toolcall|tool)\|?>\s*(?:```\w*\s*)?(?=[\[{]\s*[{\"'])",
+            re.IGNORECASE,
+        ),
+        objects,
     ),
-    Dialect("Llama 3, python_tag", _mark(r"<\|python_tag\|>\s*(?=\{)"), _objects),
-    Dialect("functools list", _mark(r"\bfunctools\s*(?=\[)"), _objects),
-    Dialect("InternLM", _mark(r"<\|action_start\|>\s*<\|(?:plugin|interpreter)\|>\s*(?=\{)"), _objects),
-    Dialect("Command R", _mark(r"<\|START_ACTION\|>\s*(?=\[)"), _objects),
-    Dialect("Functionary", _mark(rf"^>>>\s*{_N}\s*\n\s*(?=\{{)", re.MULTILINE), _name_then_json),
-    Dialect("Qwen-Agent", _mark(rf"✿FUNCTION✿\s*:\s*{_N}\s*✿ARGS✿\s*:\s*(?=\{{)"), _name_then_json),
-    Dialect("functions.NAME", _mark(rf"^\s*(?:to=)?functions\.{_N}\s*(?=\{{)", re.MULTILINE), _name_then_json),
-    Dialect("Gemini tool_code", _mark(r"^[ \t]*```[ \t]*tool_(?:code|call)[ \t]*\n", re.MULTILINE), _python),
+    Dialect("Llama 3, python_tag", re.compile(r"<\|python_tag\|>\s*(?=\{)"), objects),
+    Dialect("Llama 3, python_tag and a call", re.compile(r"<\|python_tag\|>\s*(?=[\w\[])"), method_calls),
+    Dialect("functools list", re.compile(r"\bfunctools\s*(?=\[)"), objects),
+    Dialect("InternLM", re.compile(r"<\|action_start\|>\s*<\|(?:plugin|interpreter)\|>\s*(?=\{)"), objects),
+    Dialect("Command R", re.compile(r"<\|START_ACTION\|>\s*(?=\[)"), objects),
+    Dialect("Functionary", re.compile(rf">>>[ \t]*{_N}[ \t]*\n\s*(?=\{{)"), name_then_json),
+    Dialect("Functionary v2", re.compile(rf"<\|recipient\|>\s*{_N}\s*<\|content\|>\s*(?=\{{)"), name_then_json),
+    Dialect("Qwen-Agent", re.compile(rf"✿FUNCTION✿\s*:\s*{_N}\s*✿ARGS✿\s*:\s*(?=\{{)"), name_then_json),
+    Dialect("functions.NAME", re.compile(rf"^[ \t]*(?:to=)?functions\.{_N}\s*(?=\{{)", re.MULTILINE), name_then_json),
     Dialect(
-        "Python in a code tag",
-        _mark(r"<(?:code|tool_code|execute|\|python_start\||function_calls)>\s*(?=[\w\[])"),
-        _python,
+        "Tool and Arguments lines",
+        re.compile(
+            rf"^[ \t>*_]*(?:tool|function)(?:[ _]name)?[*_]*:[*_ \t]*`?{_N}`?[ \t]*\n[ \t>*_]*"
+            r"(?:(?:tool|function)[ _])?(?:arguments|args|parameters|params|input)[*_]*:[*_]*\s*(?:```\w*\s*)?(?=\{)",
+            re.MULTILINE | re.IGNORECASE,
+        ),
+        name_then_json,
     ),
-    Dialect("BFCL list", _mark(r"^[ \t]*(?=\[\s*[A-Za-z_][\w.]*\()", re.MULTILINE), _list_of_calls),
+    Dialect("Gemini tool_code", re.compile(r"^[ \t]*```[ \t]*tool_(?:code|call)[ \t]*\n", re.MULTILINE), python),
+    Dialect(
+        "Python in a tag",
+        re.compile(
+            r"<(?:code|tool_code|execute|\|python_start\||\|tool_call_start\||function_calls?|tool_calls?|action)>\s*(?=[A-Za-z_]|\[\s*[A-Za-z_])"
+        ),
+        python,
+    ),
+    Dialect(
+        "Gorilla and NexusRaven", re.compile(r"(?:<<function>>|^[ \t]*Call:)[ \t]*(?=[\w.]+\()", re.MULTILINE), one_call
+    ),
+    Dialect("BFCL list", re.compile(r"^[ \t]*(?=\[\s*[A-Za-z_][\w.]*\()", re.MULTILINE), list_of_calls),
 )
 """In the order in which they are tried; text that one of them has read is not shown to the next."""
 
 
+_BEGUN = re.compile(r"\{\s*[\"'](?:name|tool|tool_name|function|tool_calls?|function_call|action|command)[\"']\s*:")
+"""An object that, broken as it is, was to be a call."""
+
+
 def marked_calls(raw: str) -> list[Written]:
-    """Every call that a dialect of the table finds, in the order of the reply."""
+    """Every call that a dialect of the table finds, in the order of the reply; those it cannot read have no name."""
     found: list[Written] = []
     spans: list[tuple[int, int]] = []
     for dialect in DIALECTS:
@@ -318,10 +212,15 @@ def json_calls(raw: str, read: list[Written]) -> list[Written]:
         value = json_at(raw, position)
         if value is None:
             # What is left unclosed swallows the rest of the reply, as it did for the reader.
-            position, misses = max(extent(raw, position)[0], position + 1), misses + 1
+            end = max(extent(raw, position)[0], position + 1)
+            if _BEGUN.match(raw, position):
+                found.append(Written(None, None, position, end, False))
+            position, misses = end, misses + 1
             continue
-        call = named(value[0])
-        if call is not None:
-            found.append(Written(*call, position, value[1], value[2]))
-        position = max(value[1], position + 1)
+        start, end = fenced(raw, position, value.end)
+        found += [
+            Written(name, arguments, start, end, value.whole, sure, value.mended)
+            for name, arguments, sure in named(value.value, value.mended)
+        ]
+        position = max(value.end, position + 1)
     return found

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 from harnesslab.errors import InterventionFault
 from harnesslab.harness.base import Intervention
-from harnesslab.harness.context import Context, Decision, Draft, Firings, Proposal
+from harnesslab.harness.context import CUT, Context, Decision, Draft, Firings, Proposal
 from harnesslab.harness.jsonform import MAX_SAMPLES, scores_from_json
 from harnesslab.harness.load import Harness
 from harnesslab.harness.prompt import Message, build_messages
@@ -48,7 +48,7 @@ class Reply(Protocol):
 
     @property
     def finish_reason(self) -> str:
-        """Why it ended; ``length`` means that the token limit cut it off."""
+        """Why it ended; for those of :data:`~harnesslab.harness.context.CUT`, the model had not finished."""
 
 
 class Prepared(NamedTuple):
@@ -136,7 +136,7 @@ class Pipeline:
     def _realized(
         self, context: Context, reply: Reply, realizers: Sequence[Intervention], firings: Firings
     ) -> Proposal:
-        cut = reply.finish_reason == "length"
+        cut = reply.finish_reason in CUT
         proposal = parse(reply.text, reply.tool_calls, context.protocol, context.tools, cut=cut)
         for intervention in realizers:
             if not self._concerns(intervention, proposal):

@@ -11,8 +11,8 @@ tools    as text                     OpenAI ``tool_calls``; the first one counts
 
 ReAct (``Action: name``, ``Action Input: ...``) is read in all three. An action of several lines goes into a fence below
 ``Action:``. Whatever follows the action, the JSON object or the closing fence is ignored, and so is everything after an
-observation that the model invented. A reply with two different actions is executed as neither of them, and an action that
-the token limit may have cut off is not executed. For each action ``a`` that is not blank, ``parse(render(a)) == a``.
+observation that the model invented. A reply with two different actions is executed as neither of them, also where one of
+them is written in a form that only ``rescue`` reads. An action that the token limit may have cut off is not executed. For each action ``a`` that is not blank, ``parse(render(a)) == a``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from harnesslab.harness.actionlines import FENCE, INPUT, blocks, fence_content
+from harnesslab.harness.actionlines import FENCE, INPUT, MANY, Block, blocks, fence_content
 from harnesslab.harness.context import Action, Proposal, Protocol
+from harnesslab.harness.repair import text_rival
+from harnesslab.harness.toolrepair import contradicted, rival
 from harnesslab.harness.toolschema import (
     Tools,
     function,
@@ -85,7 +87,9 @@ def parse(
     calls = tuple(dict(call) for call in tool_calls if isinstance(call, Mapping))
     action: Action | None
     if protocol == "tools" and tools:
-        action, problem = _from_calls(calls, tools) if calls else _react(raw, tools, cut, "Your reply calls no tool.")
+        action, problem = (
+            _from_calls(calls, raw, tools) if calls else _react(raw, tools, cut, "Your reply calls no tool.")
+        )
     elif protocol == "json":
         action, problem = _from_json(raw, tools, cut)
     else:
@@ -97,6 +101,7 @@ def parse(
 
 
 AMBIGUOUS = "Your reply holds several different actions; none of them was executed."
+_EARLIER = "The first action of your reply has another form, and your reply goes on as if it had been executed."
 _CUT_OFF = "Your reply was cut off before its action was complete."
 _Read: TypeAlias = "tuple[Action | None, str]"
 """An action, or None and what is wrong, in words for the agent."""
@@ -147,25 +152,36 @@ def _from_text(raw: str, tools: Tools | None, cut: bool) -> _Read:
     found = blocks(raw)
     if not found:
         return None, "No line of your reply starts with 'Action:'."
-    filled = [(rest, below) for rest, below in found if rest.strip() or any(line.strip() for line in below)]
+    if len(found) >= MANY:
+        return None, AMBIGUOUS
+    filled = [block for block in found if block.rest.strip() or any(line.strip() for line in block.below)]
     if not filled:
         return None, "Nothing follows 'Action:'."
-    rest, below = filled[-1]
+    rest, below, _line = filled[-1]
     # Only the last block can reach the end of the reply, and only where no invented observation follows it.
     open_end = cut and raw.endswith(below[-1] if below else rest)
     read: list[_Read] = []
-    for number, (rest, below) in enumerate(filled, 1):
+    for number, (rest, below, _line) in enumerate(filled, 1):
         at_end = open_end and number == len(filled)
         one = _tool_text(rest, below, tools, at_end) if tools else _plain_text(rest, below, at_end)
         if one not in read:
             read.append(one)
-    return read[0] if len(read) == 1 else (None, AMBIGUOUS)
+    return _alone(read[0], raw, found, tools) if len(read) == 1 else (None, AMBIGUOUS)
+
+
+def _alone(read: _Read, raw: str, found: Sequence[Block], tools: Tools | None) -> _Read:
+    """What was read from the blocks ``found``, unless the reply asks for another action in another form."""
+    action = read[0]
+    if action is None:
+        return read
+    other = text_rival(action, raw, found) if isinstance(action, str) else rival(action, raw, found, tools or ())
+    return {"": read, "other": (None, AMBIGUOUS), "earlier": (None, _EARLIER)}[other]
 
 
 def _react(raw: str, tools: Tools, cut: bool, otherwise: str) -> _Read:
     """ReAct in a protocol that has another form; only where it is whole, with its ``Action Input:``."""
     given = any(
-        _INLINE_INPUT.search(rest) or any(INPUT.fullmatch(line) for line in below) for rest, below in blocks(raw)
+        _INLINE_INPUT.search(rest) or any(INPUT.fullmatch(line) for line in below) for rest, below, _line in blocks(raw)
     )
     return _from_text(raw, tools, cut) if given else (None, otherwise)
 
@@ -300,7 +316,7 @@ def _from_json(raw: str, tools: Tools | None, cut: bool) -> _Read:
     return _checked(value.get("name"), value.get("arguments"), tools)
 
 
-def _from_calls(calls: Sequence[Mapping[str, Any]], tools: Tools) -> _Read:
+def _from_calls(calls: Sequence[Mapping[str, Any]], raw: str, tools: Tools) -> _Read:
     inner = function(calls[0])
     arguments = inner.get("arguments")
     if isinstance(arguments, str):
@@ -308,7 +324,8 @@ def _from_calls(calls: Sequence[Mapping[str, Any]], tools: Tools) -> _Read:
             arguments = loads(arguments) if arguments.strip() else {}
         except ValueError:
             return None, f"The arguments of '{str(inner.get('name'))[:60]}' are not valid JSON."
-    return _checked(inner.get("name"), arguments, tools)
+    read = _checked(inner.get("name"), arguments, tools)
+    return (None, AMBIGUOUS) if read[0] is not None and contradicted(calls, raw, tools) else read
 
 
 def _checked(name: Any, arguments: Any, tools: Tools) -> _Read:

@@ -6,13 +6,13 @@ action, whatever it mentions: an action has a label, a tag, a key or a block of 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harnesslab.harness.actionlines import OBSERVED
+from harnesslab.harness.actionlines import OBSERVED, Block, without
 from harnesslab.harness.actions import key
-from harnesslab.harness.protocol import dumps
 from harnesslab.plainjson import leading_json, loads
 
 MAX_CHARS = 100_000
@@ -28,6 +28,8 @@ _PREFIX = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TAG = re.compile(r"<(action|command)>((?:(?!</?\1>).)*)</\1>", re.IGNORECASE | re.DOTALL)
+_KEYS = ("action", "Action", "command")
+_BOLD_ACTION = re.compile(r"^[ \t>]*[*_]+[ \t]*action[ \t*_]*:[*_]*[ \t]*(\S.*)", re.IGNORECASE | re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[>*•-]\s+|\d+[.)]\s+)+")
 _MARKUP = "*_`\"'“”‘’ \t\r\n"
 _SENTENCE = re.compile(
@@ -36,6 +38,8 @@ _SENTENCE = re.compile(
     re.IGNORECASE,
 )
 _ESCAPES = re.compile(r"\\[nrtbf\"'/\\]")
+_QUOTED_OBJECT = re.compile(r"(:\s*)'(\{.*\})'", re.DOTALL)
+_NO_VALUE = re.compile(r":\s*(?:[,}\]]|\Z)")
 _LITERALS = re.compile(r"\b(?:None|null)\b")
 
 
@@ -83,6 +87,15 @@ def fences(raw: str) -> list[Fence]:
 
 def extent(raw: str, start: int) -> tuple[int, bool]:
     """Where the bracket that opens at ``start`` closes, and whether it does; brackets in quoted text do not count."""
+    end, quoted = _closing(raw, start)
+    if end is not None and not quoted:
+        return end, True
+    stop = next((raw.index(mark, start) for mark in ("\n```", "</", "<|") if mark in raw[start:]), len(raw))
+    return stop, False
+
+
+def _closing(raw: str, start: int) -> tuple[int | None, bool]:
+    """Where the first bracket closes, if it does, and whether the text ends within quotes."""
     depth, quote, escaped = 0, "", False
     for position in range(start, len(raw)):
         char = raw[position]
@@ -100,28 +113,72 @@ def extent(raw: str, start: int) -> tuple[int, bool]:
         elif char in "}])":
             depth -= 1
             if depth == 0:
-                return position + 1, True
-    stop = next((raw.index(mark, start) for mark in ("\n```", "</", "<|") if mark in raw[start:]), len(raw))
-    return stop, False
+                return position + 1, False
+    return None, bool(quote)
 
 
 def mended(text: str) -> Any:
     """The JSON value that a broken text means, by json-repair; None where that gives up, or loses or invents anything.
 
-    Brackets, quotes, commas and the case of true, false and null may be mended; every letter and digit stays.
+    Brackets, quotes, commas and the case of true, false and null may be mended; every letter and digit stays. A text
+    that ends within quotes was cut off: where its last value would have ended is not known.
     """
     import json_repair
 
-    try:
-        value = loads(dumps(json_repair.loads(text))) if len(text) <= MAX_MENDED else None
-    except (ValueError, RecursionError, IndexError):
+    if len(text) > MAX_MENDED or _NO_VALUE.search(text) or _closing(text, 0)[1]:
         return None
-    return None if value in (None, "", [], {}) or _letters(dumps(value)) != _letters(text) else value
+    try:
+        value = loads(_QUOTED_OBJECT.sub(r"\1\2", text))
+    except ValueError:
+        try:
+            value = loads(json.dumps(json_repair.loads(text), ensure_ascii=False))
+        except (ValueError, RecursionError, IndexError):
+            return None
+    lost = _letters(json.dumps(value, ensure_ascii=False)) != _letters(text)
+    return None if lost or value in (None, "", [], {}) else value
 
 
 def _letters(text: str) -> str:
     plain = _LITERALS.sub("null", _ESCAPES.sub(" ", text))
     return "".join(char for char in plain.casefold() if char.isalnum())
+
+
+def text_rival(action: str, raw: str, read: Sequence[Block]) -> str:
+    """Whether a reply marks another text action than ``action``, which was read from these blocks.
+
+    ``other``, empty, or ``earlier``: in front of an observation that the model invented. Marks are a tag, a key of a
+    JSON object, a header in bold.
+    """
+    if len(raw) > MAX_CHARS:
+        return ""
+    start = len("\n".join(raw.split("\n")[: read[0].line]))
+    others = [one for one in _marks(without(raw, read)) if key(clean(one[1])) not in (key(action), key(clean(action)))]
+    if not others:
+        return ""
+    position = 0
+    for line in raw.split("\n"):
+        if OBSERVED.match(line) and position > min(start, others[0][0]):
+            break
+        position += len(line) + 1
+    if position <= start and others[0][0] < start:
+        return "earlier"
+    return "other" if others[0][0] < position else ""
+
+
+def _marks(raw: str) -> list[tuple[int, str]]:
+    """The text actions with a mark of their own, each with its position."""
+    found = [(match.start(), match[2]) for match in _TAG.finditer(raw)]
+    found += [(match.start(), match[1]) for match in _BOLD_ACTION.finditer(raw)]
+    start, misses = raw.find("{"), 0
+    while start >= 0 and misses < 16:
+        try:
+            value, end = leading_json(raw, start)
+        except ValueError:
+            value, end, misses = None, start + 1, misses + 1
+        if isinstance(value, dict):
+            found += [(start, value[k]) for k in _KEYS if isinstance(value.get(k), str)]
+        start = raw.find("{", end)
+    return sorted(one for one in found if one[1].strip())
 
 
 class Ambiguous(Exception):
@@ -177,7 +234,7 @@ def _explicit(raw: str, cut: bool) -> Iterator[str]:
             value = mended(raw[start:end]) if closed or not cut else None
             misses += value is None
         if isinstance(value, dict):
-            yield from (value[k] for k in ("action", "Action", "command") if isinstance(value.get(k), str))
+            yield from (value[k] for k in _KEYS if isinstance(value.get(k), str))
         elif value is None and end >= len(raw):
             break
         start = raw.find("{", max(end, start + 1))

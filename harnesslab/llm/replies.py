@@ -51,16 +51,33 @@ def to_completion(raw: Any, body: Mapping[str, Any], *, seconds: float, where: s
 
 
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "token_limit"})
+_FILTERED = frozenset(
+    {"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "guardrail_intervened"}
+)
+_BROKEN = frozenset(
+    {
+        "interrupted",
+        "error",
+        "abort",
+        "aborted",
+        "cancelled",
+        "canceled",
+        "timeout",
+        "insufficient_system_resource",
+        "time",
+    }
+)
 
 
 def _finish(choice: Mapping[str, Any], usage: Mapping[str, Any], body: Mapping[str, Any]) -> str:
-    """Why the reply ended; ``length`` wherever the token limit ended it, also where the server calls it otherwise.
+    """Why the reply ended: ``length``, ``content_filter`` and ``interrupted`` whatever the server calls them.
 
     A server that says ``stop`` of a reply without any text or call that took all its tokens was cut off while it thought.
     """
     said = str(choice.get("finish_reason") or "stop")
-    if said.casefold() in _CUT:
-        return "length"
+    for reasons, name in ((_CUT, "length"), (_FILTERED, "content_filter"), (_BROKEN, "interrupted")):
+        if said.casefold() in reasons:
+            return name
     message = choice.get("message")
     empty = isinstance(message, Mapping) and not any(
         message.get(key) for key in ("content", "tool_calls", "function_call")
@@ -175,7 +192,8 @@ def _read_arguments(entry: dict[str, Any]) -> list[dict[str, Any]]:
 def assemble(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Put the chunks of a streamed reply together into one chat.completion object.
 
-    Tool calls are told apart by their id as well as their index, because some servers give every call index 0.
+    Tool calls are told apart by their id as well as their index, because some servers give every call index 0. A stream
+    that ends without a reason to finish was cut off.
     """
     content: list[str] = []
     calls: list[dict[str, Any]] = []
@@ -193,7 +211,7 @@ def assemble(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     if calls:
         message["tool_calls"] = calls
     if "error" not in whole:
-        whole["choices"] = [{"index": 0, "finish_reason": finish, "message": message}]
+        whole["choices"] = [{"index": 0, "finish_reason": finish or "interrupted", "message": message}]
     return whole
 
 

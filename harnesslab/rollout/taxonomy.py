@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from rapidfuzz import fuzz, process
 
+from harnesslab.harness.context import CUT
 from harnesslab.harness.protocol import AMBIGUOUS as _SEVERAL
 from harnesslab.harness.toolschema import function
 from harnesslab.rollout.env import Action
@@ -148,6 +149,8 @@ def _unread(episode: Episode) -> Diagnosis | None:
     said = clip(first.raw) or "an empty reply"
     reason = {
         TRUNCATED: f"the token limit cut the reply off before it gave an action ({said}); raise max_tokens{_limit(first)}",
+        CUT_OFF: f"the endpoint ended the reply before it gave an action "
+        f"({chosen_reply(first).get('finish_reason')}): {said}",
         AMBIGUOUS: f"several different actions in one reply, so none was executed: {said}",
     }.get(cause, f"no action could be read from {said}")
     return _diagnosis(ACTION, cause, bad, reason)
@@ -155,15 +158,17 @@ def _unread(episode: Episode) -> Diagnosis | None:
 
 UNREAD = "no action in the reply"
 TRUNCATED = "truncated"
+CUT_OFF = "cut off by the endpoint"
 AMBIGUOUS = "several actions in one reply"
 PARALLEL = "parallel calls, only the first was executed"
 
 
 def unread_cause(step: Step) -> str:
-    """Why no action could be read in a step: UNREAD, TRUNCATED or AMBIGUOUS."""
+    """Why no action could be read in a step: UNREAD, TRUNCATED, CUT_OFF or AMBIGUOUS."""
     if step.problem.startswith(_SEVERAL):
         return AMBIGUOUS
-    return TRUNCATED if chosen_reply(step).get("finish_reason") == "length" else UNREAD
+    reason = chosen_reply(step).get("finish_reason")
+    return TRUNCATED if reason == "length" else CUT_OFF if reason in CUT else UNREAD
 
 
 def chosen_reply(step: Step) -> Mapping[str, Any]:

@@ -139,7 +139,7 @@ def test_whatever_is_executed_occurs_in_the_reply(raw: str, finish: str) -> None
 
 def bare(text: str) -> str:
     """``text`` without what the documented repair of JSON may change: escapes and the kind of quotes."""
-    return text.replace("\\n", "\n").replace("\\", "").replace('"', "'")
+    return text.replace("\\n", "\n").replace("\\r", "\r").replace("\\", "").replace('"', "'")
 
 
 any_json = st.recursive(
@@ -177,6 +177,11 @@ HOSTILE = {
     "actions": "<action>" * 120_000,
     "spaces": "Action:" + " " * 1_000_000,
     "blanks": "<action>" + " " * 500_000,
+    "line breaks": ">>>bash" + "\n" * 500_000,
+    "blank names": "<tool>" + " " * 90_000 + "</tool>",
+    "marks": "<|tool_call:begin|>" * 40_000,
+    "gemma": "<start_function_call>call:bash{a:" * 3_000,
+    "tags of tools": "<bash><command>" * 6_000,
     "calls": "bash(" * 200_000,
     "lines of calls": "bash(\n" * 100_000,
     "braces": "{ " * 500_000,
@@ -211,3 +216,82 @@ def test_the_readers_are_tried_on_every_prefix_of_the_corpus() -> None:
             letters = re.sub(r"\W", "", cut).casefold()
             for value in (found.action or {}).get("arguments", {}).values():
                 assert re.sub(r"\W", "", str(value)).casefold() in letters
+
+
+GOOD = [
+    case for case in CASES if case.reply and case.means and "invented" not in case.name and "RESULT" not in case.reply
+]
+PLAIN = Pipeline(load_harness({"harness.toml": b'name = "x"\n'}))
+
+
+def changed(reply: str) -> str:
+    """The reply with another action in it."""
+    return reply.replace("Bern", "Oslo").replace("SELECT\n  1", "DROP TABLE t").replace("SELECT 1", "DROP TABLE t")
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sampled_from(GOOD),
+    st.sampled_from(GOOD),
+    st.sampled_from(["\n", "\n\n", "\nThen:\n"]),
+    st.sampled_from([PLAIN, RESCUE]),
+)
+def test_two_actions_in_any_two_formats_are_not_executed(first: Case, second: Case, gap: str, reader: Pipeline) -> None:
+    said = Said(first.reply + gap + changed(second.reply))
+    found = reader.choose(Context("Do it.", "A desk.", tools=TOOLS), [said]).proposal
+    assert found.action is None and found.problem
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(GOOD), st.sampled_from(GOOD), st.sampled_from(["\nObservation: x\n", "\n<tool_response>\n"]))
+def test_what_follows_an_invented_observation_is_never_executed(first: Case, second: Case, gap: str) -> None:
+    for reader in (PLAIN, RESCUE):
+        said = Said(first.reply + gap + changed(second.reply))
+        action = reader.choose(Context("Do it.", "A desk.", tools=TOOLS), [said]).proposal.action
+        assert action in (None, first.means)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.reply and case.means], ids=lambda case: case.name)
+@pytest.mark.parametrize("finish", ["length", "content_filter", "stop"])
+def test_no_part_of_a_format_is_executed_as_if_it_were_whole(case: Case, finish: str) -> None:
+    for length in range(len(case.reply)):
+        for reader in (PLAIN, RESCUE):
+            said = Said(case.reply[:length], (), finish)
+            found = reader.choose(Context("Do it.", "A desk.", tools=TOOLS), [said]).proposal
+            if finish == "stop" and "SELECT" in case.reply and "{" not in case.reply:
+                continue  # of plain text, nobody can say where it was to end
+            assert found.action in (None, case.means), case.reply[:length]
+
+
+@pytest.mark.parametrize(
+    ("raw", "other"),
+    [
+        ("Action: go north\n<action>go south</action>", True),
+        ('{"action": "go south"}\nAction: go north', True),
+        ("**Action:** go south\nAction: go north", True),
+        ("Action: go north\n<action>Go north.</action>", False),
+        ("I could go south or go north.\nAction: go north", False),
+        ("Action: go north\nObservation: a wall\n<action>go south</action>", False),
+        ("<action>go south</action>\nObservation: a wall\nAction: go north", True),
+    ],
+)
+def test_two_text_actions_in_two_forms(raw: str, other: bool) -> None:
+    found = PLAIN.choose(Context("Go.", "A hall."), [Said(raw)]).proposal
+    assert (found.action is None) is other and found.action in (None, "go north")
+
+
+def test_an_argument_may_quote_another_format() -> None:
+    quoted = 'cat > x <<\'E\'\n<tool_call>{"name": "finish", "arguments": {}}</tool_call>\nAction: finish\nE'
+    for reader in (PLAIN, RESCUE):
+        for raw in (f"Action: bash\n````\n{quoted}\n````", "Action: bash\n" + json.dumps({"command": quoted})):
+            found = reader.choose(Context("Do it.", "A desk.", tools=BASH), [Said(raw)]).proposal
+            assert found.action == {"name": "bash", "arguments": {"command": quoted}}
+
+
+def test_a_native_call_and_the_same_call_in_the_text_agree() -> None:
+    call = {"name": "book", "arguments": {"city": "Bern", "nights": 2}}
+    for text, action in (("I book.\n[book('Bern', 2)]", call), ("[book('Oslo', 2)]", None)):
+        found = PLAIN.choose(
+            Context("Book.", "A desk.", tools=TOOLS, protocol="tools"), [Said(text, ({"function": call},))]
+        ).proposal
+        assert found.action == action and (found.cause == "ambiguous") is (action is None)

@@ -8,11 +8,12 @@ from pydantic import Field
 
 from harnesslab.harness.actions import is_admissible
 from harnesslab.harness.context import Action, Context, Proposal
+from harnesslab.harness.fitting import find_tool, fit
 from harnesslab.harness.kind import Kind, Params, register
 from harnesslab.harness.protocol import AMBIGUOUS, expected_form
 from harnesslab.harness.regexes import Regex
 from harnesslab.harness.repair import Ambiguous, clean, find_text_action
-from harnesslab.harness.toolrepair import find_call, find_tool, fit
+from harnesslab.harness.toolrepair import find_call
 from harnesslab.harness.toolschema import name_of
 
 

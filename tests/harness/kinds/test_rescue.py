@@ -95,9 +95,15 @@ def test_no_tool_is_meant(pipeline: Any, context: Any, reply: Any, raw: str) -> 
 
 
 def test_broken_native_call(pipeline: Any, context: Any, reply: Any) -> None:
-    broken = {"function": {"name": "execute_sql", "arguments": '{"query": "SELECT 1'}}
+    broken = {"function": {"name": "execute_sql", "arguments": '{"query": "SELECT 1"'}}
     chosen = pipeline("kind: rescue\n").choose(context(tools=TOOLS, protocol="tools"), [reply("", broken)])
     assert chosen.proposal.action == {"name": "execute_sql", "arguments": {"query": "SELECT 1"}}
+
+
+def test_a_text_without_its_end_is_not_executed(pipeline: Any, context: Any, reply: Any) -> None:
+    broken = {"function": {"name": "execute_sql", "arguments": '{"query": "DELETE FROM t'}}
+    chosen = pipeline("kind: rescue\n").choose(context(tools=TOOLS, protocol="tools"), [reply("", broken)])
+    assert chosen.proposal.action is None
 
 
 def test_bare_argument(pipeline: Any, context: Any, reply: Any) -> None:
