@@ -51,7 +51,7 @@ nb_mime_priority_overrides = [
 ]
 # myst-nb warns for each lexer it does not know (`ipython3` is one of IPython's own).
 # `Action` is the name of two aliases for the same thing: the harness does not import environments.
-suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure", "ref.python", "toc.empty_glob"]
+suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure", "ref.python"]
 
 # -- reference ------------------------------------------------------------------------------------------
 
