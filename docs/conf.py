@@ -72,6 +72,7 @@ html_static_path = ["_static"]
 html_css_files = ["harnesslab.css"]
 html_theme_options = {
     "navbar_align": "left",
+    "header_links_before_dropdown": 4,
     "navigation_with_keys": False,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],

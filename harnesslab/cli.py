@@ -1,4 +1,4 @@
-"""The command line: models, data, environments, and looking at a lab without a notebook."""
+"""The command line: models, data, environments, and a lab without a notebook."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Train the harness around a frozen LLM agent.",
     pretty_exceptions_enable=False,
 )  # fmt: skip
-models = typer.Typer(no_args_is_help=True, help="Local models: what can be had, and get one.")
-data = typer.Typer(no_args_is_help=True, help="Benchmark data: what can be had, and get it.")
-envs = typer.Typer(no_args_is_help=True, help="Environments: what there is, install one, write one.")
-lab = typer.Typer(no_args_is_help=True, help="Look at a lab: its baseline, its rejected refs, its runs.")
+models = typer.Typer(no_args_is_help=True, help="List and download local models.")
+data = typer.Typer(no_args_is_help=True, help="List and download benchmark data.")
+envs = typer.Typer(no_args_is_help=True, help="List, install, scaffold and check environments.")
+lab = typer.Typer(no_args_is_help=True, help="Show the history, rejected refs and candidates of a lab.")
 for name, group in (("models", models), ("data", data), ("envs", envs), ("lab", lab)):
     app.add_typer(group, name=name)
 
 LabPath = Annotated[Path, typer.Argument(help="folder of the lab")]
-EnvName = Annotated[str, typer.Argument(help="a name, or the path of a folder, with a slash")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="no progress bar")]
+EnvName = Annotated[str, typer.Argument(help="a name, or the path of a folder (with a slash)")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="show no progress bar")]
 
 
 @app.callback(invoke_without_command=True)
-def version(show: Annotated[bool, typer.Option("--version", help="print the version and stop")] = False) -> None:
+def version(show: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
     """Train the harness around a frozen LLM agent."""
     if show:
         typer.echo(__version__)
@@ -39,16 +39,16 @@ def version(show: Annotated[bool, typer.Option("--version", help="print the vers
 
 @models.command("list")
 def models_list() -> None:
-    """Name, size, licence, and whether the file is there."""
+    """List models with size, licence, and whether each is downloaded."""
     from harnesslab.llm.models import list_models, models_folder
 
     _table([{key: value for key, value in row.items() if key != "path"} for row in list_models()])
-    typer.echo(f"  They lie in {models_folder()}")
+    typer.echo(f"  Stored in {models_folder()}")
 
 
 @models.command("get")
 def models_get(name: str, quiet: Quiet = False) -> None:
-    """Bring a model into the models folder, checked by its SHA-256."""
+    """Download a model into the models folder and check its SHA-256."""
     from harnesslab.llm.models import get_model
 
     typer.echo(get_model(name, progress=not quiet))
@@ -56,7 +56,7 @@ def models_get(name: str, quiet: Quiet = False) -> None:
 
 @data.command("list")
 def data_list() -> None:
-    """Data sets, and which of them are there."""
+    """List data sets, and whether each is downloaded."""
     from harnesslab.data import data_dir, status
 
     rows = status()
@@ -71,15 +71,15 @@ def data_list() -> None:
             for row in rows
         ]
     )
-    typer.echo(f"  They lie in {data_dir()}")
+    typer.echo(f"  Stored in {data_dir()}")
     if any(row.state == "changed" for row in rows):
-        typer.echo("  changed: there are other files than the published ones, or not all of them")
+        typer.echo("  changed: some files are missing or differ from the published ones")
     _to_type({row.dataset.name: f"harnesslab data get {row.dataset.name}" for row in rows if row.state == "missing"})
 
 
 @data.command("get")
 def data_get(name: str, quiet: Quiet = False) -> None:
-    """Bring a data set into the data folder, from its public source, checked by SHA-256."""
+    """Download a data set from its public source into the data folder and check its SHA-256."""
     from harnesslab.data import get
 
     typer.echo(get(name, progress=not quiet))
@@ -87,9 +87,11 @@ def data_get(name: str, quiet: Quiet = False) -> None:
 
 @envs.command("list")
 def envs_list(
-    counts: Annotated[bool, typer.Option("--counts", help="count the tasks of those with processes, too")] = False,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="also count the tasks of environments that run in their own process")
+    ] = False,
 ) -> None:
-    """Environments by name, and below the table what to type for those that are missing."""
+    """List environments, and how to install those that are missing."""
     from harnesslab.envtools import list_environments
 
     rows = list_environments(counts=counts)
@@ -104,18 +106,20 @@ def envs_list(
             for row in rows
         ]
     )
-    typer.echo("  tasks: search / gate / sealed" + ("" if counts else "; --counts counts those of all that are here"))
+    typer.echo(
+        "  tasks: search / gate / sealed" + ("" if counts else "; --counts counts those of every installed environment")
+    )
     _to_type({row.name: row.command or row.note for row in rows if not row.runs})
 
 
 @envs.command("install")
 def envs_install(
     name: EnvName,
-    python: Annotated[str | None, typer.Option(help='a version like "3.12", or a path')] = None,
-    again: Annotated[bool, typer.Option("--again", help="replace what is there")] = False,
+    python: Annotated[str | None, typer.Option(help='a version such as "3.12", or a path')] = None,
+    again: Annotated[bool, typer.Option("--again", help="replace an existing installation")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make an environment's private Python, with its pinned packages."""
+    """Create an environment's private Python with its pinned packages."""
     from harnesslab.envtools import install
 
     typer.echo(install(name, python=python, again=again, progress=not quiet))
@@ -132,20 +136,20 @@ def envs_remove(name: EnvName) -> None:
 
 @envs.command("new")
 def envs_new(
-    name: str, path: Annotated[Path, typer.Option(help="folder in which the new one is made")] = Path(),
+    name: str, path: Annotated[Path, typer.Option(help="folder to create it in")] = Path(),
 ) -> None:  # fmt: skip
-    """Write the folder of a new environment: small, working, to be changed."""
+    """Scaffold a new environment."""
     from harnesslab.envtools import new
 
     folder = new(name, path)
-    typer.echo(f"{folder}: change env.py, then check it with check_env('{folder.resolve()}')")
+    typer.echo(f"{folder}: edit env.py, then run: harnesslab envs check {folder.resolve()}")
 
 
 @envs.command("check")
 def envs_check(
-    name: EnvName, limit: Annotated[int, typer.Option(min=1, help="tasks of the search split")] = 20,
+    name: EnvName, limit: Annotated[int, typer.Option(min=1, help="how many tasks of the search split to play")] = 20,
 ) -> None:  # fmt: skip
-    """Play an environment and say what breaks the contract."""
+    """Play an environment and report what breaks the contract."""
     from harnesslab.testing import check_env
 
     report = check_env(name, limit=limit)
@@ -156,27 +160,27 @@ def envs_check(
 
 @lab.command("log")
 def lab_log(path: LabPath, limit: int = 50) -> None:
-    """The baseline branch, newest first."""
+    """Show the baseline branch, newest first."""
     typer.echo(repr(_open(path).log(limit)))
 
 
 @lab.command("rejected")
 def lab_rejected(path: LabPath, limit: int = 50) -> None:
-    """The rejected refs, each with its reason."""
+    """List the rejected refs, each with its reason."""
     typer.echo(repr(_open(path).rejected(limit)))
 
 
 @lab.command("pending")
 def lab_pending(path: LabPath, limit: int = 50) -> None:
-    """Candidates that wait for a verdict."""
+    """List candidates without a verdict."""
     typer.echo(repr(_open(path).pending(limit)))
 
 
 @app.command()
 def train(
-    config: Annotated[Path, typer.Argument(help="a file like config/train_harness.yaml")],
+    config: Annotated[Path, typer.Argument(help="a file such as config/train_harness.yaml")],
     epochs: Annotated[int, typer.Option(min=1)] = 10,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with interrupted epochs")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="continue interrupted epochs")] = False,
 ) -> None:
     """Train without a notebook: the MiningEstimator proposes, StrictPareto decides."""
     from harnesslab import MiningEstimator, Trainer
@@ -217,7 +221,7 @@ def _to_type(commands: dict[str, str]) -> None:
     """What to type for each name, one a line, never wrapped by us, so that it can be copied whole."""
     if commands:
         width = max(map(len, commands))
-        typer.echo("\n  What is missing, and how to get it:\n")
+        typer.echo("\n  How to get what is missing:\n")
         for name, command in commands.items():
             typer.echo(f"  {name:{width}}   {command}")
 

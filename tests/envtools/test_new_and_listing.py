@@ -80,7 +80,7 @@ def test_the_list_is_readable_in_a_terminal(columns: int, monkeypatch: pytest.Mo
     monkeypatch.setattr("harnesslab.rollout.process.load.find_spec", lambda name: None)
     listed = run(app, ["envs", "list"], env={"COLUMNS": str(columns)})
     assert listed.exit_code == 0 and "…" not in listed.output
-    table, _, below = listed.output.partition("What is missing, and how to get it:")
+    table, _, below = listed.output.partition("How to get what is missing:")
     lines = [line.rstrip() for line in table.partition("  tasks:")[0].splitlines()]
     assert max(map(len, lines)) <= columns
     assert any(line.split() == ["name", "state", "tasks", "what"] for line in lines)
@@ -109,7 +109,7 @@ def test_data_and_models_are_listed_without_cuts(monkeypatch: pytest.MonkeyPatch
     (folder / "dbbench").mkdir(parents=True)
     (folder / "dbbench" / "dev.jsonl").write_text("mine", "utf-8")
     listed = run(app, ["data", "list"], env={"COLUMNS": "80"}).output
-    assert "changed: there are other files" in listed and "harnesslab data get dbbench" not in listed
+    assert "changed: some files are missing" in listed and "harnesslab data get dbbench" not in listed
     listed = run(app, ["models", "list"], env={"COLUMNS": "80"}).output
     assert str(folder) in listed and "…" not in listed
 
