@@ -111,6 +111,8 @@ class Lab:
         """Its records."""
         self.repo  # noqa: B018  (the repository comes first: it may have to be made)
         store = RunStore.open(self.path)
+        for notice in store.notices:
+            warnings.warn(notice, UnusualLab, stacklevel=3)
         if self._name is not None:
             remember(self.path, self._name)
         return store

@@ -26,6 +26,14 @@ def to_json(value: object) -> str:
         return scrub(_strict.encode(_plain(value, 0)))
 
 
+def from_json(text: str) -> Any:
+    """What `to_json` wrote; `StoreError` for anything else, which a record of somebody else's may hold."""
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        raise StoreError("A stored record is damaged and cannot be read.", cause="corrupt") from None
+
+
 def pack(steps: Sequence[Mapping[str, Any]]) -> bytes:
     """A trace as one compressed document."""
     return zlib.compress(to_json(steps).encode("ascii"), 1)

@@ -45,6 +45,9 @@ MIGRATIONS: tuple[str, ...] = (_V1,)
 """Script number n (from 1) brings a database from version n-1 to n. Never edit one that was released."""
 
 
+_TABLES = ("runs", "episodes", "traces", "events", "journal", "progress")
+
+
 def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
     """Open or create the database; returns it and whether it can only be read.
 
@@ -58,6 +61,8 @@ def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
             _migrate(db, path)
+            for table in _TABLES:
+                db.execute(f"SELECT 1 FROM {table} LIMIT 1")
         except BaseException:
             db.close()
             raise
@@ -79,7 +84,9 @@ def explain(error: Exception, path: Path) -> StoreError:
     if is_read_only(error):
         message = f"{path} is read-only for this user; make its folder writable or copy the lab."
         return StoreError(message, cause="read_only")
-    if "malformed" in text or "not a database" in text:
+    if any(
+        word in text for word in ("malformed", "not a database", "no such table", "already exists", "no such column")
+    ):
         return StoreError(
             f"{path} is damaged; move it away (the harness and its verdicts are in git) or restore a copy.",
             cause="corrupt",
@@ -119,6 +126,8 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _refuse_newer(db: sqlite3.Connection, path: Path) -> None:
+    if version(db) < 0:
+        raise sqlite3.DatabaseError("malformed version")
     if version(db) > len(MIGRATIONS):
         raise StoreError(
             f"{path} was written by a newer harnesslab (format {version(db)}, this one knows {len(MIGRATIONS)}); "

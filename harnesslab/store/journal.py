@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 import threading
 import time
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harnesslab.store.codec import to_json
+from harnesslab.store.codec import from_json, to_json
 from harnesslab.store.database import connect, explain, transaction
 
 
@@ -38,7 +37,7 @@ class Journal:
         rows = self._read(
             f"SELECT id, at, kind, data FROM events {where} ORDER BY id DESC LIMIT ? OFFSET ?", (*values, limit, offset)
         )
-        return [{"id": row[0], "at": row[1], "kind": row[2], "data": json.loads(row[3])} for row in rows]
+        return [{"id": row[0], "at": row[1], "kind": row[2], "data": from_json(row[3])} for row in rows]
 
     def journal_put(self, epoch: int, key: str, value: Any) -> None:
         """Note how far an epoch has come; the same key replaces its earlier value. `value` is any JSON value."""
@@ -48,12 +47,12 @@ class Journal:
     def journal_get(self, epoch: int, key: str, default: Any = None) -> Any:
         """What `journal_put` noted, or `default`."""
         rows = self._read("SELECT value FROM journal WHERE epoch = ? AND key = ?", (epoch, key))
-        return json.loads(rows[0][0]) if rows else default
+        return from_json(rows[0][0]) if rows else default
 
     def journal(self, epoch: int) -> dict[str, Any]:
         """Everything noted of an epoch."""
         return {
-            key: json.loads(value)
+            key: from_json(value)
             for key, value in self._read("SELECT key, value FROM journal WHERE epoch = ?", (epoch,))
         }
 
@@ -78,7 +77,7 @@ class Journal:
         """What is going on: dicts of key, what, done, total, updated (seconds since 1970), meta; latest first."""
         rows = self._read("SELECT id, what, done, total, updated, meta FROM progress ORDER BY updated DESC", ())
         names = ("key", "what", "done", "total", "updated")
-        return [{**dict(zip(names, row[:5], strict=True)), "meta": json.loads(row[5])} for row in rows]
+        return [{**dict(zip(names, row[:5], strict=True)), "meta": from_json(row[5])} for row in rows]
 
     def _read(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         try:

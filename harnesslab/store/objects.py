@@ -15,7 +15,7 @@ from harnesslab.errors import StoreError
 from harnesslab.plainjson import loads
 from harnesslab.plaintext import one_line, visible
 from harnesslab.store.git import Git
-from harnesslab.store.refs import check_path, stays_inside
+from harnesslab.store.refs import check_path, clash, stays_inside
 
 META_TRAILER = "Harnesslab-Meta: "
 MAX_META_BYTES = 262_144
@@ -89,19 +89,53 @@ def write_tree(git: Git, base: str | None, changes: Mapping[str, str | bytes | N
     try:
         if base is not None:
             git.run("read-tree", "--end-of-options", base, env=env, write=True)
+        for path, content in changes.items():
+            if content is not None or not stays_inside(path):  # an odd name may at least be deleted
+                check_path(path)
         # Deletions first: a file may become a folder and the other way round.
         zero = "0" * len(base or "0" * 40)
-        lines = [f"0 {zero}\t{check_path(path)}\0" for path, content in changes.items() if content is None]
+        lines = [f"0 {zero}\t{path}\0" for path, content in changes.items() if content is None]
         for path, content in changes.items():
             if content is not None:
-                data = content.encode("utf-8") if isinstance(content, str) else bytes(content)
-                lines.append(f"100644 {git.write_blob(data)}\t{check_path(path)}\0")
+                lines.append(f"100644 {git.write_blob(_content(path, content))}\t{path}\0")
         git.run("update-index", "-z", "--index-info", input="".join(lines).encode(), env=env, write=True)
         return git.text("write-tree", env=env, write=True)
     except OSError as error:
         raise StoreError(f"A temporary index for {git.path} could not be written: {error.strerror}.") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def refuse_clash(git: Git, base: str, tree: str, changes: Mapping[str, Any]) -> None:
+    """Raise `StoreError` where `tree`, made of `base` by `changes`, has names that stand in each other's way."""
+    before, after = _names(git, base), _names(git, tree)
+    lost = sorted(
+        (before - after - changes.keys()) | {path for path in changes.keys() - after if changes[path] is not None}
+    )
+    if lost:
+        raise StoreError(f"{lost[0]!r} would be both a file and a folder; rename one of them.", cause="proposal")
+    found = clash(sorted(after), sorted(after - before))
+    if found is not None:
+        message = f"{found[0]!r} and {found[1]!r} are one name where case or accents do not count; rename one of them."
+        raise StoreError(message, cause="proposal")
+
+
+def _names(git: Git, tree: str) -> set[str]:
+    listing = git.run("ls-tree", "-r", "-z", "--name-only", "--end-of-options", tree)
+    return {name for name in listing.decode("utf-8", "surrogateescape").split("\0") if name}
+
+
+def _content(path: str, content: str | bytes) -> bytes:
+    if isinstance(content, bytes):
+        return content
+    if not isinstance(content, str):
+        kind = type(content).__name__
+        raise StoreError(f"The content of {path!r} is of type {kind}; give text or bytes.", cause="proposal")
+    try:
+        return content.encode("utf-8")
+    except UnicodeEncodeError as error:
+        message = f"The text of {path!r} has half a character at {error.start}, which UTF-8 cannot hold; remove it."
+        raise StoreError(message, cause="proposal") from None
 
 
 def write_commit(

@@ -19,7 +19,7 @@ from harnesslab.store.journal import Journal
 from harnesslab.store.lock import WAIT_S
 from harnesslab.store.moves import RefMove
 from harnesslab.store.notes import read_note
-from harnesslab.store.objects import read_commits, write_commit, write_tree
+from harnesslab.store.objects import read_commits, refuse_clash, write_commit, write_tree
 from harnesslab.store.openings import all_openings, write_openings
 from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, State, check_name, check_path, new_id
 from harnesslab.store.repository import Repository, commit_of
@@ -203,6 +203,7 @@ class LabRepo(Repository):
                 raise StoreError(
                     "The change leaves every file as it is in the baseline; nothing to propose.", cause="proposal"
                 )
+            refuse_clash(core.git, baseline, tree, changes)
             return self._keep(write_commit(core.git, tree, (baseline,), message, meta or {}))
 
     def record_openings(self, openings: Sequence[Mapping[str, Any]], on: str | None = None) -> None:

@@ -6,15 +6,19 @@ import contextlib
 import hashlib
 import json
 import math
+import os
 import sqlite3
+import stat
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from harnesslab.errors import StoreError
+from harnesslab.plaintext import one_line
 from harnesslab.store import spill
-from harnesslab.store.codec import pack, to_json, unpack
+from harnesslab.store.aside import set_aside
+from harnesslab.store.codec import from_json, pack, to_json, unpack
 from harnesslab.store.core import PRIVATE
 from harnesslab.store.database import explain, transaction
 from harnesslab.store.journal import Journal
@@ -65,12 +69,27 @@ class RunStore(Journal):
         self.folder = folder
         self._unsaved: list[tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = []
         self._spilled = (folder / "spill").is_dir()
+        self.notices: list[str] = []
+        """What could not be read and was set aside, one sentence each."""
 
     @classmethod
-    def open(cls, lab: Path | str) -> RunStore:
-        """Open (or start) the records of the lab in folder `lab`, and take in episodes that were spilled to files."""
-        store = cls(Path(lab).expanduser().resolve() / PRIVATE)
-        if not store.read_only:
+    def open(cls, lab: Path | str, *, mend: bool = True) -> RunStore:
+        """Open (or start) the records of the lab in folder `lab`.
+
+        `mend`: take in episodes that were spilled to files, and set aside what cannot be read; else only look.
+        """
+        folder = Path(lab).expanduser().resolve() / PRIVATE
+        notices = _set_aside(_in_the_way(folder), "it is not what harnesslab keeps there") if mend else []
+        try:
+            store = cls(folder)
+        except StoreError as error:
+            if error.cause != "corrupt" or not mend:
+                raise
+            database = [folder / f"lab.db{suffix}" for suffix in ("", "-wal", "-shm")]
+            notices += _set_aside(database, "the database is damaged; the harness and its verdicts are in git")
+            store = cls(folder)
+        store.notices += notices
+        if mend and not store.read_only:
             with contextlib.suppress(StoreError):  # a full disk must not keep anybody from reading
                 store.flush()
         return store
@@ -117,7 +136,7 @@ class RunStore(Journal):
             row = db.execute("SELECT meta FROM runs WHERE id = ?", (run_id,)).fetchone()
             if row is None:
                 raise StoreError(f"There is no run {run_id} in {self.path}.")
-            merged = to_json({**json.loads(row[0]), **(meta or {})})
+            merged = to_json({**from_json(row[0]), **(meta or {})})
             db.execute(
                 "UPDATE runs SET status = ?, finished = ?, meta = ? WHERE id = ?", (status, time.time(), merged, run_id)
             )
@@ -181,16 +200,24 @@ class RunStore(Journal):
                     self._unsaved.pop(0)
                     count += 1
                 if self._spilled:
-                    for path, run_id, summary, trace in spill.read_all(self.folder / "spill"):
-                        self._insert(run_id, summary, trace)
-                        path.unlink(missing_ok=True)
-                        count += 1
+                    count += sum(self._take_in(path) for path in spill.waiting(self.folder / "spill"))
                     self._spilled = False
             except sqlite3.Error as error:
                 raise explain(error, self.path) from None
-            except OSError:
-                pass  # imported but not deleted: importing it again replaces it by itself
             return count
+
+    def _take_in(self, path: Path) -> bool:
+        try:
+            spilled = spill.read(path)
+            self._insert(spilled.run_id, spilled.summary, spilled.trace)
+        except FileNotFoundError:
+            return False  # another process imported it
+        except (OSError, ValueError, TypeError, OverflowError, StoreError) as error:
+            self.notices += _set_aside([path], f"it cannot be read ({getattr(error, 'strerror', None) or error})")
+            return False
+        with contextlib.suppress(OSError):  # imported but not deleted: importing it again replaces it by itself
+            path.unlink(missing_ok=True)
+        return True
 
     def episodes(self, run_id: str) -> list[dict[str, Any]]:
         """The episodes of a run in the order of their writing, without traces."""
@@ -208,7 +235,7 @@ class RunStore(Journal):
             return {name: [] for name in names}
         columns["solved"] = [bool(value) for value in columns["solved"]]
         for name in _JSON_FIELDS:
-            columns[name] = [json.loads(text) if text != "{}" else {} for text in columns[name]]
+            columns[name] = [from_json(text) if text != "{}" else {} for text in columns[name]]
         return columns
 
     def done(self, run_id: str) -> set[tuple[str, int, int]]:
@@ -236,6 +263,26 @@ class RunStore(Journal):
         return episode_id
 
 
+def _in_the_way(folder: Path) -> list[Path]:
+    """What has the name of a folder or file of records and is something else: a read of a pipe would never end."""
+    found = []
+    for place, wanted in ((folder, stat.S_ISDIR), (folder / "spill", stat.S_ISDIR), (folder / "lab.db", stat.S_ISREG)):
+        with contextlib.suppress(OSError):
+            about = place.stat()
+            # SQLite takes a file that is shorter than its header for an empty one, and writes over it.
+            if not wanted(about.st_mode) or (stat.S_ISREG(about.st_mode) and 0 < about.st_size < _HEADER_BYTES):
+                found.append(place)
+    return found
+
+
+_HEADER_BYTES = 100
+
+
+def _set_aside(places: Sequence[Path], why: str) -> list[str]:
+    moved = [(place, aside) for place in places if os.path.lexists(place) and (aside := set_aside(place))]
+    return [f"{place} was set aside as {aside.name}: {one_line(why)[:200]}." for place, aside in moved]
+
+
 def _episode_row(summary: Mapping[str, Any]) -> list[Any]:
     values = {**_DEFAULTS, **summary}
     others = {key: value for key, value in summary.items() if key not in _DEFAULTS}
@@ -259,5 +306,5 @@ def _episode_row(summary: Mapping[str, Any]) -> list[Any]:
 
 def _run(row: tuple[Any, ...]) -> dict[str, Any]:
     run = dict(zip(_RUN_FIELDS, row, strict=True))
-    run["identity"], run["meta"] = json.loads(run["identity"]), json.loads(run["meta"])
+    run["identity"], run["meta"] = from_json(run["identity"]), from_json(run["meta"])
     return run

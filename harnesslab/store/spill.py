@@ -6,11 +6,15 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harnesslab.store.codec import to_json
+
+MAX_BYTES = 200_000_000
+"""A larger file is not read: an episode with all its requests has a few megabytes."""
 
 
 def write(folder: Path, run_id: str, summary: Mapping[str, Any], trace: Sequence[Mapping[str, Any]]) -> Path:
@@ -31,20 +35,40 @@ def write(folder: Path, run_id: str, summary: Mapping[str, Any], trace: Sequence
     return path
 
 
-def read_all(folder: Path) -> Iterator[tuple[Path, str, dict[str, Any], list[dict[str, Any]]]]:
-    """The spilled episodes, oldest name first: file, run, summary, trace. A damaged file is renamed to `.bad`."""
+class Spilled(NamedTuple):
+    """One episode that waits in a file."""
+
+    path: Path
+    run_id: str
+    summary: dict[str, Any]
+    trace: list[dict[str, Any]]
+
+
+def waiting(folder: Path) -> list[Path]:
+    """The files with spilled episodes, by name."""
     try:
-        paths = sorted(folder.glob("*.json"))
+        return sorted(path for path in folder.iterdir() if path.name.endswith(".json"))
     except OSError:
-        return
-    for path in paths:
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            run_id, summary, trace = data["run_id"], data["summary"], data["trace"]
-        except FileNotFoundError:
-            continue  # another process imported it
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            with contextlib.suppress(OSError):
-                path.rename(path.with_suffix(".bad"))
-            continue
-        yield path, run_id, summary, trace
+        return []
+
+
+def read(path: Path) -> Spilled:
+    """The episode in one file; FileNotFoundError where it is gone, OSError or ValueError where it cannot be one."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("not a plain file")
+    if found.st_size > MAX_BYTES:
+        raise ValueError(f"larger than {MAX_BYTES // 1_000_000} MB")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    run_id, summary, trace = (
+        (data.get(name) for name in ("run_id", "summary", "trace")) if isinstance(data, dict) else (None,) * 3
+    )
+    if not isinstance(run_id, str) or not isinstance(summary, dict) or not isinstance(trace, list):
+        raise ValueError("not an episode")
+    facts = (summary.get(name, {}) for name in ("fired", "extra"))
+    if not all(isinstance(each, dict) for each in (*trace, *facts)):
+        raise ValueError("not an episode")
+    return Spilled(path, run_id, summary, trace)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harnesslab.errors import StoreError
+from harnesslab.store.aside import set_aside
 from harnesslab.store.edits import changed_files, split_names, staged_files
 from harnesslab.store.git import Git, GitFailed
 from harnesslab.store.objects import write_tree
@@ -71,6 +72,8 @@ def hold_index(git: Git, scratch: Path) -> Iterator[dict[str, str]]:
     _take(git, lock)
     try:
         for leftover in (scratch, scratch.with_name(scratch.name + ".lock")):
+            if leftover.is_dir():
+                set_aside(leftover)
             leftover.unlink(missing_ok=True)
         if index.exists():
             shutil.copy2(index, scratch)  # with its time stamp, with which git compares those of the files

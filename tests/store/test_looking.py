@@ -10,8 +10,10 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -268,3 +270,104 @@ def test_a_plain_lab_is_not_announced(repo: LabRepo, git: Callable[..., str]) ->
     git("remote", "add", "origin", "https://example.org/lab.git")
     git("config", "core.autocrlf", "false")
     assert repo.notices() == []
+
+
+ODD_FILES: dict[str, bytes | str] = {
+    "empty": b"", "text": b"hello", "truncated": b'{"run_id": "x", "summ', "a number": b"5", "null": b"null", "binary": bytes(range(256)) * 50,
+    "deep": b"[" * 200_000, "a list": b"[]", "other keys": b'{"a": 1}', "wrong types": b'{"run_id": 5, "summary": [], "trace": 1}',
+    "wrong fields": b'{"run_id": "x", "summary": {"repeat": "many", "seed": 1e400, "fired": 5}, "trace": []}',
+    "huge numbers": b'{"run_id": "x", "summary": {"seed": ' + b"9" * 60 + b'}, "trace": [{}]}',
+    "odd steps": b'{"run_id": "x", "summary": {}, "trace": [5, null, "x"]}',
+    "odd text": b'{"run_id": "\\ud800", "summary": {"task_id": "\\ud800"}, "trace": []}',
+    "latin": "{\"run_id\": \"ä\"}".encode("latin-1"), "folder": "folder", "pipe": "pipe", "broken link": "link",
+}  # fmt: skip
+
+
+def _place(path: Path, odd: bytes | str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    if isinstance(odd, bytes):
+        path.write_bytes(odd)
+    elif odd == "folder":
+        (path / "inner").mkdir(parents=True)
+    elif odd == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path.parent / "nowhere")
+
+
+@pytest.mark.parametrize("odd", ODD_FILES)
+@pytest.mark.parametrize("name", ["spill/x.json", "spill", "lab.db"])
+def test_an_odd_file_among_the_records_is_set_aside(
+    name: str, odd: str, pattern: tuple[Path, hostile.Candidates], tmp_path: Path
+) -> None:
+    if odd == "broken link" and name != "spill/x.json":
+        pytest.skip("a link in place of the records is another matter")
+    lab = hostile.copy(pattern[0], tmp_path / "lab")
+    place = lab / ".harnesslab" / name
+    _place(place, ODD_FILES[odd])
+    fine = (name, odd) in (("lab.db", "empty"), ("spill", "folder"))
+    expected: Any = contextlib.nullcontext() if fine else pytest.warns(UnusualLab, match="set aside as")
+    with expected:
+        opened = hl.Lab.open(lab, env="kitchen")
+    run = opened.runs.begin_run("0", {}, split="gate")
+    assert opened.runs.add_episode(run, {"task_id": "t"}, [{"a": 1}]) is not None
+    opened.close()
+    if not fine:
+        assert os.path.lexists(place.with_name(f"{place.name}.bad")), "nothing is lost"
+        if isinstance(ODD_FILES[odd], bytes):
+            assert place.with_name(f"{place.name}.bad").read_bytes() == ODD_FILES[odd]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hl.Lab.open(lab, env="kitchen").close()
+
+
+@pytest.mark.parametrize("odd", ODD_FILES)
+@pytest.mark.parametrize("name", ["lock-owner.json", "index.db", "move.json", "index.next"])
+def test_an_odd_file_of_ours_in_the_git_folder_blocks_nothing(
+    name: str, odd: str, pattern: tuple[Path, hostile.Candidates], tmp_path: Path
+) -> None:
+    lab = hostile.copy(pattern[0], tmp_path / "lab")
+    _place(lab / ".git" / "harnesslab" / name, ODD_FILES[odd])
+    if odd in ("pipe", "broken link"):
+        with pytest.raises(StoreError, match="is a link or a special file"):
+            LabRepo.open(lab)
+        return
+    repo = LabRepo.open(lab)
+    assert repo.candidates().total == 4
+    Ledger(repo).promote(pattern[1].fitting, {})
+    with repo._core.lock.hold("x"), contextlib.suppress(StoreError):
+        _place(lab / ".git" / "harnesslab" / "lock-owner.json", ODD_FILES[odd])
+        assert repo._core.lock._describe(1.0).startswith("The lab is locked by another process")
+
+
+ODD_NAMES = [
+    "x" * 256, "ü" * 128, "a/" * 600 + "b", "a:b", "a*", "a?", 'a"b', "a<b", "a|b", "con", "NUL.yaml", "skill/com1.py", "lpt\u00b9", "a.", "a ",
+    "skill./a.yaml", "a\tb", "a\nb", "a\x1bb", "a\x7fb", "a\x9bb", "a\u202eb", "a\u200eb", "a\ufeffb", "a\u2028b", "a\ud800", "", "/a", "a//b", "./a", "../a",
+    ".git/config", ".GIT/x", "sub/.git/x", ".g\u200cit/x", "git~1/x", ".git ./x", ".git:x", ".harnesslab/x", "a\\b", 5, None, b"a", Path("a"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD_NAMES, ids=lambda name: ascii(name)[:40])
+def test_a_name_that_some_file_system_cannot_hold_is_refused_when_proposed(name: object, repo: LabRepo) -> None:
+    with pytest.raises(StoreError, match=r"cannot be a file of a harness: .+\.$") as refused:
+        repo.propose({name: "a: 1\n"}, "x")  # type: ignore[dict-item]
+    assert refused.value.cause == "proposal" and repo.candidates().total == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"SKILL/new.yaml": "1"}, "one name"), ({"skill/PLAN.yaml": "1"}, "one name"), ({"\u00e9": "1", "e\u0301": "2"}, "one name"),
+        ({"stra\u00dfe": "1", "STRASSE": "2"}, "one name"), ({"harness.toml/x": "1"}, "both a file and a folder"),
+        ({"skill": "1"}, "both a file and a folder"), ({"a": "1", "a/b": "1"}, "both a file and a folder"),
+        ({"a": 5}, "text or bytes"), ({"a": "\ud800"}, "UTF-8"), ({"a": ["1"]}, "text or bytes"),
+    ],
+)  # fmt: skip
+def test_names_in_each_others_way_are_refused_when_proposed(changes: dict[str, str], says: str, repo: LabRepo) -> None:
+    with pytest.raises(StoreError, match=says) as refused:
+        repo.propose(changes, "x")
+    assert refused.value.cause == "proposal" and repo.candidates().total == 0
+    repo.propose({"skill/PLAN.yaml": "1", "skill/plan.yaml": None}, "another spelling")

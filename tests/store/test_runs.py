@@ -119,7 +119,10 @@ def test_a_damaged_database(tmp_path: Path) -> None:
     (tmp_path / ".harnesslab").mkdir()
     (tmp_path / ".harnesslab/lab.db").write_bytes(b"no database " * 1000)
     with pytest.raises(StoreError, match="damaged"):
-        RunStore.open(tmp_path)
+        RunStore.open(tmp_path, mend=False)
+    with RunStore.open(tmp_path) as store:
+        assert "lab.db was set aside as lab.db.bad" in store.notices[0]
+    assert (tmp_path / ".harnesslab/lab.db.bad").read_bytes() == b"no database " * 1000
 
 
 def test_a_locked_database_spills_and_takes_in_later(store: RunStore, folder: Path) -> None:
@@ -166,7 +169,7 @@ def test_a_torn_spill_file_is_set_aside(store: RunStore, folder: Path) -> None:
     spill.mkdir()
     (spill / "a.json").write_text('{"run_id": "x", "summ')
     RunStore.open(folder).close()
-    assert [path.name for path in spill.iterdir()] == ["a.bad"]
+    assert [path.name for path in spill.iterdir()] == ["a.json.bad"]
 
 
 WRITER = """

@@ -98,7 +98,7 @@ def _open_lab(path: str, folder: Path, kind: Kind) -> Lab:
     repo = LabRepo.open(folder)
     # A look must not start a record: a lab without one gets it from the first run.
     recorded = (folder / ".harnesslab" / "lab.db").is_file()
-    return Lab(path, folder, kind, repo, repo, RunStore.open(folder) if recorded else None)
+    return Lab(path, folder, kind, repo, repo, RunStore.open(folder, mend=False) if recorded else None)
 
 
 def _identity(folder: Path) -> list[int]:
