@@ -147,14 +147,39 @@ def envs_new(
 
 @envs.command("check")
 def envs_check(
-    name: EnvName, limit: Annotated[int, typer.Option(min=1, help="how many tasks of the search split to play")] = 20,
-) -> None:  # fmt: skip
-    """Play an environment and report what breaks the contract."""
-    from harnesslab.testing import check_env
+    name: Annotated[str, typer.Argument(help="an environment's name or folder, or a folder of tasks")],
+    limit: Annotated[int, typer.Option(min=1, help="tasks of each split")] = 20,
+    every: Annotated[bool, typer.Option("--all", help="all tasks, whatever the limit")] = False,
+    tasks_only: Annotated[bool, typer.Option("--tasks-only", help="leave out the checks of the contract")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Report for each task whether it is playable and what its oracle and the null agent get, then what breaks the
+    environment's contract. Tasks that the null agent solves are left out of panels from then on."""
+    import json
+    import warnings
 
-    report = check_env(name, limit=limit)
-    typer.echo(str(report))
-    if report.findings:
+    from harnesslab.testing import check_env, check_tasks
+    from harnesslab.testing.tasks import target
+
+    found, options = target(name)
+    with warnings.catch_warnings():
+        # The table names the tasks that are left out.
+        warnings.simplefilter("ignore")
+        table = check_tasks(found, limit=None if every else limit, **options)
+    # The contract is the environment's; a folder of tasks has none of its own.
+    report = None if tasks_only or options else check_env(found, limit=limit)
+    if as_json:
+        contract = (
+            [{"check": one.check, "task": one.task, "message": one.message} for one in report.findings]
+            if report
+            else []
+        )
+        typer.echo(json.dumps({**table.to_json(), "contract": contract}, indent=1))
+    else:
+        typer.echo(str(table))
+        if report is not None:
+            typer.echo(f"\n{report}")
+    if not table.ok or (report is not None and report.findings):
         raise typer.Exit(1)
 
 

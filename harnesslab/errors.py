@@ -8,6 +8,7 @@ so that nobody has to read a traceback from the depths.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 
 from harnesslab.redaction import scrub
@@ -157,6 +158,14 @@ class OrderError(HarnesslabError):
 
 class ConfigError(HarnesslabError):
     """A configuration file or an argument is wrong; names file and key."""
+
+
+class NothingPlayable(ConfigError):
+    """None of the tasks that an environment was given can be played; ``unplayable`` says why, by their names."""
+
+    def __init__(self, message: str, unplayable: Mapping[str, str]):
+        self.unplayable = dict(unplayable)
+        super().__init__(message)
 
 
 class ExtraMissing(HarnesslabError, ImportError):

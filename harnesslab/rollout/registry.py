@@ -14,6 +14,7 @@ from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 from harnesslab.rollout.env import Environment
+from harnesslab.rollout.nullsolved import without_null_solved
 from harnesslab.rollout.options import check_options
 from harnesslab.rollout.process.folder import find_folder, folder_names, is_path
 from harnesslab.rollout.process.load import load_folder
@@ -28,18 +29,26 @@ def environments() -> dict[str, EntryPoint]:
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
-def load_environment(environment: str | Environment, *, process: bool | None = None, **options: Any) -> Environment:
+def load_environment(
+    environment: str | Environment, *, process: bool | None = None, null_solved: bool = False, **options: Any
+) -> Environment:
     """The environment of that name, made with ``options``.
 
     ``environment`` is an installed name, the path of a folder with an env.toml (with a slash in it), an import path
     ``"package.module:callable"``, or an Environment, which is returned as it is. ``process`` says for folders whether
-    a process of its own is wanted; see :func:`~harnesslab.rollout.process.load.load_folder`. Raises
+    a process of its own is wanted; see :func:`~harnesslab.rollout.process.load.load_folder`. Tasks that ``harnesslab envs
+    check`` found to be solved by the null agent are left out unless ``null_solved`` asks for them. Raises
     EnvironmentUnavailable where it is not there or cannot be loaded, and ConfigError where it has no such option.
     """
     if not isinstance(environment, str):
         if options:
             raise ConfigError(f"Options ({', '.join(options)}) go with a name, not with a ready environment object.")
         return _checked(environment, type(environment).__name__)
+    made = _made(environment, process, options)
+    return made if null_solved else without_null_solved(made)
+
+
+def _made(environment: str, process: bool | None, options: dict[str, Any]) -> Environment:
     if ":" not in environment and environment not in environments():
         folder = find_folder(environment)
         if folder is not None:

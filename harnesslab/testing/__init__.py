@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from harnesslab.testing.check import check_env
 from harnesslab.testing.report import CHECKS, Finding, Report
+from harnesslab.testing.tasks import TaskRow, TaskTable, check_tasks
 
-__all__ = ["CHECKS", "Finding", "Report", "check_env"]
+__all__ = ["CHECKS", "Finding", "Report", "TaskRow", "TaskTable", "check_env", "check_tasks"]

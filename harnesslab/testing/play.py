@@ -11,7 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from harnesslab.errors import EnvironmentFault
 from harnesslab.rollout.env import Action, Environment, Policy, Task, TextEnv, private, public
+
+ERROR_LIMIT = 1_000
+"""Characters of an error that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,22 @@ def null_policy(environment: Environment, task: Task) -> Policy:
     return lambda _observation, _info: ""
 
 
+def oracle_of(environment: Environment, task: Task) -> Policy | None:
+    """The environment's oracle; None where it has none, or none for this task."""
+    own = getattr(environment, "oracle", None)
+    if not callable(own):
+        return None
+    try:
+        policy: Policy = own(task)
+    except EnvironmentFault:
+        return None
+    return policy
+
+
 def trajectory_digest(environment: Environment, task: Task, budget: int) -> str:
     """A hash of the oracle's episode and of a walk, each in a fresh instance."""
     digests = []
-    for policy in (environment.oracle(task), walker(0)):
+    for policy in (oracle_of(environment, task) or walker(1), walker(0)):
         env = environment.make()
         try:
             digests.append(play(env, task, policy, budget).digest())
@@ -124,7 +140,7 @@ def _take(played: Played, action: Action | None, act: Callable[[], Any], spoil: 
         result = act()
     except Exception as error:  # noqa: BLE001 - an environment may raise anything
         on = "" if action is None else f" on {describe(action)}"
-        played.broken = f"{name} raised {type(error).__name__}{on}: {str(error)[:200]}"
+        played.broken = f"{name} raised {type(error).__name__}{on}: {str(error)[:ERROR_LIMIT]}"
         return
     seconds = time.perf_counter() - start
     if not isinstance(result, tuple | list) or len(result) != size:

@@ -12,7 +12,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, OrderError
+from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, NothingPlayable, OrderError
 from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
 from harnesslab_envs.picking import picked
 from harnesslab_envs.sandbox import Confined, Limits, MachineGone, shown
@@ -247,7 +247,9 @@ class TerminalTasks:
         if not self._specs and self.unplayable:
             name, reason = next(iter(self.unplayable.items()))
             more = f" (and {len(self.unplayable) - 1} more)" if len(self.unplayable) > 1 else ""
-            raise ConfigError(f"None of the tasks in {folder} can be played here. {name}: {reason}{more}")
+            raise NothingPlayable(
+                f"None of the tasks in {folder} can be played here. {name}: {reason}{more}", self.unplayable
+            )
         if not self._specs:
             raise ConfigError(f"{folder} holds no tasks: no folder in it has a task.yaml or a task.toml.")
         if self.unplayable:

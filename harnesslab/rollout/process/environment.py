@@ -95,6 +95,11 @@ class ProcessEnvironment:
         """The environment's own null agent where it has one, else the general one."""
         return self._policies.make(task, "null")
 
+    @property
+    def unplayable(self) -> Mapping[str, str]:
+        """Why tasks are left out, by their names; empty where the environment does not say."""
+        return dict(self._ask("unplayable"))
+
     def starter(self) -> Path:
         """The folder with the baseline harness."""
         return self._folder / "starter"

@@ -73,6 +73,10 @@ class Server:
         constants = getattr(self.environment, "constants", None)
         return list(constants()) if callable(constants) else []
 
+    def unplayable(self) -> dict[str, str]:
+        """Why tasks are left out, by their names."""
+        return {str(name): str(why) for name, why in (getattr(self.environment, "unplayable", None) or {}).items()}
+
     def reset(self, seed: int | None, options: dict[str, Any] | None) -> Any:
         """Start an episode in the one instance, which is made when it is first needed."""
         if self._instance is None:
@@ -124,6 +128,7 @@ _HANDLERS: dict[str, Callable[..., Any]] = {
         "tasks",
         "instructions",
         "constants",
+        "unplayable",
         "reset",
         "step",
         "close",
