@@ -24,6 +24,7 @@ from harnesslab.ledger import OPEN, Ledger, solved_counts, who_decided
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
 from harnesslab.rollout.registry import lasting_name, load_environment
+from harnesslab.rollout.show import counted
 from harnesslab.rollout.splits import SECONDS, check_splits, warn_of_splits
 from harnesslab.store import LEARNING, Candidate, HistoryEntry, LabRepo, RunStore, new_opening
 
@@ -302,7 +303,7 @@ def _candidate_row(row: Candidate) -> dict[str, Any]:
 
 def _solved(verdict: Mapping[str, Any]) -> str:
     counts = solved_counts(verdict)
-    return "{} -> {} of {}".format(*counts) if counts else ""
+    return "{} -> {} of {}".format(*counts[:2], counted(counts[2], "task")) if counts else ""
 
 
 def _when(seconds: float) -> str:

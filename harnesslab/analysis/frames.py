@@ -61,7 +61,7 @@ def steps(run: Iterable[Episode]) -> pd.DataFrame:
 
 
 def fired(run: Iterable[Episode]) -> pd.DataFrame:
-    """One row an intervention: on how many tasks it fired, in how many steps, and how many of those tasks were solved."""
+    """One row an intervention: in how many episodes and steps it fired, and how many of those episodes were solved."""
     with comes_with("lab"):
         import pandas as pd
 

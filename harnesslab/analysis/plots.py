@@ -132,7 +132,12 @@ def fired_counts(run: Run) -> Figure:
     if places:
         bars = axes.barh(places, shown["episodes"], color="white", edgecolor=BLUE, label="fired")
         axes.barh(
-            places, shown["solved"], color=BLUE, hatch="//", edgecolor="white", label="fired, and the task was solved"
+            places,
+            shown["solved"],
+            color=BLUE,
+            hatch="//",
+            edgecolor="white",
+            label="fired, and the episode was solved",
         )
         axes.bar_label(bars, padding=3)
         axes.legend(loc="lower right", fontsize=9)
@@ -193,7 +198,7 @@ def _controls(axes: Axes, lab: Lab, rows: Sequence[dict[str, Any]], controls: Se
         return
     commits = {row.commit: row.id for row in lab.repo.candidates(state="promoted", limit=10_000).rows}
     epochs = {row["candidate"]: row["epoch"] for row in rows}
-    points = sorted((epochs.get(commits.get(run.commit, ""), 0), run.rate) for run in controls)
+    points = sorted((epochs.get(commits.get(run.commit, ""), 0), run.solved / max(1, run.tasks)) for run in controls)
     if len(points) == 1:
         axes.axhline(points[0][1], color=GREY, linestyle="--", linewidth=1.2)
     axes.plot(*zip(*points, strict=True), "s--", color=GREY, label="random control under the same harness")

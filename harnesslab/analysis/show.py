@@ -6,6 +6,8 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+from harnesslab.rollout.show import counted
+
 FLIPS = 40
 
 
@@ -24,7 +26,7 @@ def verdict_html(verdict: Mapping[str, Any], *, title: str = "") -> str:
     if not verdict.get("tasks"):
         return head + "<p>Nothing was measured.</p>"
     early = " Stopped early: nothing could change the verdict any more." if verdict.get("settled_early") else ""
-    counts = f"<p>Solved {before} → {after} of {verdict['tasks']} tasks played.{early}</p>"
+    counts = f"<p>Solved {before} → {after} of {_text(counted(verdict['tasks'], 'task'))}.{early}</p>"
     return head + counts + _flips(verdict) + _metrics(verdict) + _statistics(verdict) + _cost(verdict)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harnesslab.extras import comes_with
+from harnesslab.rollout.tasks import won_tasks
 
 with comes_with("lab"):
     import numpy as np
@@ -45,10 +46,15 @@ def clustered(shares: Sequence[float], episodes: int, level: float = 0.95) -> tu
 
 @dataclass(frozen=True, slots=True)
 class PairedResult:
-    """``gained`` and ``lost`` count discordant pairs; ``p`` is one-sided: how likely such a gain is by chance."""
+    """``gained`` and ``lost`` count tasks, by :data:`harnesslab.rollout.tasks.RULE`.
+
+    ``gain`` is what was tested: the sum over tasks of the change in a task's solved share; with one repeat ``gained`` less
+    ``lost``. ``p`` is one-sided: how likely such a gain is by chance.
+    """
 
     gained: int
     lost: int
+    gain: float
     p: float
     method: str
 
@@ -60,23 +66,20 @@ def paired_test(pairs: Sequence[tuple[str, bool, bool]]) -> PairedResult:
     discordant pairs. With several: a sign-flip permutation test on the mean difference of each task (repeats of one task
     are not independent), exact where it is small, else 20,000 seeded permutations.
     """
-    gained = sum(after and not before for _, before, after in pairs)
-    lost = sum(before and not after for _, before, after in pairs)
+    before = won_tasks((task, was) for task, was, _ in pairs)
+    after = won_tasks((task, now) for task, _, now in pairs)
+    gained, lost = len(after - before), len(before - after)
     tasks: dict[str, list[int]] = {}
-    for task, before, after in pairs:
-        tasks.setdefault(task, []).append(int(after) - int(before))
+    for task, was, now in pairs:
+        tasks.setdefault(task, []).append(int(now) - int(was))
     if all(len(differences) == 1 for differences in tasks.values()):
-        if gained + lost == 0:
-            return PairedResult(0, 0, 1.0, "exact McNemar")
-        p = stats.binomtest(gained, gained + lost, 0.5, alternative="greater").pvalue
-        return PairedResult(gained, lost, float(p), "exact McNemar")
+        p = stats.binomtest(gained, gained + lost, 0.5, alternative="greater").pvalue if gained + lost else 1.0
+        return PairedResult(gained, lost, float(gained - lost), float(p), "exact McNemar")
     means = np.array([np.mean(differences) for _, differences in sorted(tasks.items())])
-    means = means[means != 0]
-    if means.size == 0:
-        return PairedResult(gained, lost, 1.0, "sign-flip permutation")
-    if means.size == 1:
+    gain, means = round(float(means.sum()), 9), means[means != 0]
+    if means.size <= 1:
         # One task alone can flip its sign only once; scipy wants two observations at least.
-        return PairedResult(gained, lost, 0.5 if means[0] > 0 else 1.0, "sign-flip permutation")
+        return PairedResult(gained, lost, gain, 0.5 if gain > 0 else 1.0, "sign-flip permutation")
     result = stats.permutation_test(
         (means,),
         np.mean,
@@ -85,7 +88,7 @@ def paired_test(pairs: Sequence[tuple[str, bool, bool]]) -> PairedResult:
         n_resamples=PERMUTATIONS,
         rng=np.random.default_rng(0),
     )
-    return PairedResult(gained, lost, float(result.pvalue), "sign-flip permutation")
+    return PairedResult(gained, lost, gain, float(result.pvalue), "sign-flip permutation")
 
 
 def minimum_gain(tasks: int, noise: float = 0.0, *, alpha: float = 0.05, power: float = 0.8) -> int | None:

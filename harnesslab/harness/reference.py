@@ -53,6 +53,13 @@ the instruction at the top of the first user message, the last turns, and the ob
 |---|---|---|
 {forms}
 
+## Forced actions
+
+Results report the share of executed actions that were *forced*: the harness decided them, not the model. An action is forced
+when the harness left a single choice (`constrain`), replaced the action (`loop_breaker` with `force`), or executed
+something that the reply does not say (`snap` to another action, a `rewrite` that changes words). Quotes, spaces, case and the
+form of a reply do not count, so `quote` and a `rescue` that copies the action leave it the model's own.
+
 ## The trigger `when`
 
 {when}

@@ -31,7 +31,8 @@ class Verdict:
     """A candidate judged against its baseline.
 
     ``value`` is the loss; below 0 selects the candidate, infinite means that a solved task was lost.
-    ``solved`` holds task ids for ``baseline`` and ``candidate``. ``metrics`` are pairs (baseline, candidate).
+    ``tasks`` counts the tasks that could be scored on both sides, and ``solved`` holds the ids of those that ``baseline``
+    and ``candidate`` solved. ``metrics`` are pairs (baseline, candidate), means of episodes.
     ``decided_by`` is ``criterion`` or ``person``; ``overrides`` is the state that a person decided against, if any.
     ``settled_early``: the candidate was stopped because nothing could change the verdict any more.
     """

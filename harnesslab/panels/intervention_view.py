@@ -15,6 +15,7 @@ from harnesslab.panels.evidence import evidence_html, prediction_html
 from harnesslab.panels.markup import page, section, table, text
 from harnesslab.panels.work import Job
 from harnesslab.rollout.progress import Bar
+from harnesslab.rollout.show import counted
 from harnesslab.trainer.edit import edited
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.proposal import Proposal, Proposals
@@ -234,7 +235,7 @@ def _measured(loss: Loss) -> str:
     """What the criterion said, whatever a person decided."""
     verdict = loss.judged
     before, after = len(verdict.solved["baseline"]), len(verdict.solved["candidate"])
-    return f"solved {before} → {after} of {verdict.tasks}, {verdict.decision}: {verdict.why}"
+    return f"solved {before} → {after} of {counted(verdict.tasks, 'task')}, {verdict.decision}: {verdict.why}"
 
 
 def _count(proposals: int) -> str:

@@ -15,6 +15,7 @@ from harnesslab.extras import comes_with
 from harnesslab.rollout.env import Action, Split, Task
 from harnesslab.rollout.owners import Owner, owner_of
 from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, episode_text, run_html, run_text
+from harnesslab.rollout.tasks import solved_shares, solved_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,19 +198,24 @@ class Run:
         return [episode for episode in self.episodes if episode.status == "finished"]
 
     @property
+    def tasks(self) -> int:
+        """How many tasks have a scorable episode."""
+        return len({episode.task_id for episode in self.scorable})
+
+    @property
     def solved(self) -> int:
-        """How many scorable episodes reached the goal."""
-        return sum(episode.solved for episode in self.scorable)
+        """How many tasks were solved, by :data:`harnesslab.rollout.tasks.RULE`: repeats of a task count as one task."""
+        return len(self.solved_tasks())
 
     @property
     def rate(self) -> float:
-        """Share of scorable episodes that reached the goal; NaN-free: 0.0 for an empty run."""
-        return self.solved / len(self.scorable) if self.scorable else 0.0
+        """The mean over tasks of the share of a task's scorable episodes that reached the goal; 0.0 for an empty run."""
+        shares = solved_shares(self.episodes).values()
+        return sum(shares) / len(shares) if shares else 0.0
 
     def solved_tasks(self) -> set[str]:
-        """Tasks solved in every repeat."""
-        lost = {episode.task_id for episode in self.episodes if not episode.solved}
-        return {episode.task_id for episode in self.episodes} - lost
+        """The tasks that count as solved, by :data:`harnesslab.rollout.tasks.RULE`."""
+        return solved_tasks(self.episodes)
 
     def failures(self) -> list[Episode]:
         """Scorable episodes that missed the goal."""

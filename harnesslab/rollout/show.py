@@ -41,15 +41,17 @@ def unscored(run: Run) -> str:
     gone = [episode for episode in run.episodes if episode.status != "finished"]
     owners = Counter(f"{e.owner}, {e.cause}" if e.cause else e.owner for e in gone)
     parts = "; ".join(f"{owner}: {count}" for owner, count in owners.most_common())
-    return f"{len(gone)} more could not be scored ({parts})"
+    return f"{counted(len(gone), 'more episode')} could not be scored ({parts})"
 
 
 def run_head(run: Run) -> str:
     """One line: what was played, with what, and how many tasks were solved."""
     played = len(run.scorable)
+    repeats = f" ({counted(played, 'episode')})" if played > run.tasks else ""
     broken = f", {unscored(run)}" if len(run) > played else ""
     backbone = f" with {run.backbone}" if run.backbone else ""
-    return f"{run.split} run {run.id}{backbone}, harness {run.commit[:10]}: {run.solved} of {played} solved{broken}"
+    head = f"{run.split} run {run.id}{backbone}, harness {run.commit[:10]}"
+    return f"{head}: {run.solved} of {counted(run.tasks, 'task')} solved{repeats}{broken}"
 
 
 def run_text(run: Run) -> str:

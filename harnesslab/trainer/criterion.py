@@ -107,13 +107,15 @@ class PairedTest:
         from harnesslab.analysis.statistics import paired_test
 
         result = paired_test([(pair.task, pair.before.solved, pair.after.solved) for pair in pairs])
-        numbers = f"{result.gained} gained, {result.lost} lost, p = {result.p:.3g} ({result.method})"
+        gain, net = result.gain, result.gained - result.lost
+        # Repeats can shift a task's solved share without turning the task; the test sees both.
+        shares = "" if gain == net else f", {gain:+.3g} tasks in solved shares"
+        numbers = f"{result.gained} gained, {result.lost} lost{shares}, p = {result.p:.3g} ({result.method})"
         statistics = {"gained": result.gained, "lost": result.lost, "p": result.p, "method": result.method}
-        gain = result.gained - result.lost
         if gain <= 0:
-            return Judgement(float(-gain) if gain else 1.0, f"no gain: {numbers}", statistics=statistics)
+            return Judgement(-gain if gain else 1.0, f"no gain: {numbers}", statistics=statistics)
         if result.p < self.alpha:
-            return Judgement(-float(gain), f"better beyond chance: {numbers}", statistics=statistics)
+            return Judgement(-gain, f"better beyond chance: {numbers}", statistics=statistics)
         why = f"chance could explain the gain: {numbers}; measure more tasks or repeats"
         return Judgement(0.0, why, undecided=True, statistics=statistics)
 

@@ -12,11 +12,12 @@ from harnesslab.ledger import Verdict, now
 from harnesslab.rollout.metrics import METRICS
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Run
+from harnesslab.rollout.tasks import solved_tasks
 from harnesslab.store import Candidate
 from harnesslab.trainer.criterion import Criterion, Judgement, judge_all
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.measure import Measurer, Panel
-from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up, solved_tasks
+from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.proposal import Proposal
 
@@ -52,8 +53,10 @@ async def evaluate(
     pairs = comparable(played)
     aside = sorted({pair.task for pair in played} - {pair.task for pair in pairs})
     judgement = judge_all(criterion, pairs)
-    if aside:
-        judgement = replace(judgement, why=f"{judgement.why}; set aside: {', '.join(aside)}")
+    lost = sorted({pair.task for pair in pairs} - {pair.task for pair in pairs if pair.scorable})
+    for what, tasks in (("set aside", aside), ("not scorable with the candidate", lost)):
+        if tasks:
+            judgement = replace(judgement, why=f"{judgement.why}; {what}: {', '.join(tasks)}")
     new = changed_interventions(measurer.lab.repo.files(candidate.parent), measurer.lab.repo.files(candidate.commit))
     verdict = _verdict(criterion, judgement, candidate, pairs, (before, after), early, new)
     return Loss(parameter, candidate.id, verdict, proposal=proposal, baseline=before, measured=after)
@@ -102,7 +105,7 @@ def _verdict(
         },
         identity=runs[0].identity,
         runs={"baseline": runs[0].id, "candidate": runs[1].id},
-        tasks=len({pair.task for pair in pairs}),
+        tasks=len({pair.task for pair in scorable}),
         settled_early=early,
         when=now(),
         why=judgement.why + (f"; stopped after {len(pairs)} of {len(runs[0])} episodes" if early else ""),

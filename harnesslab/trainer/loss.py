@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnesslab.errors import ConfigError, OrderError
 from harnesslab.ledger import Choice, Verdict
+from harnesslab.rollout.show import counted
 from harnesslab.trainer.parameter import Gradient, Parameter
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Loss:
         early = ", stopped early" if verdict.settled_early else ""
         return (
             f"Loss({self.verdict.value:+.3g}: {self.proposal.name} -> {verdict.decision}; "
-            f"solved {before} -> {after} of {verdict.tasks}{early}; {verdict.why})"
+            f"solved {before} -> {after} of {counted(verdict.tasks, 'task')}{early}; {verdict.why})"
         )
 
     def _repr_html_(self) -> str:

@@ -24,6 +24,7 @@ from harnesslab.rollout.identity import digest, measurement_identity
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job, Runner
+from harnesslab.rollout.show import counted
 from harnesslab.store import identity_hash
 from harnesslab.trainer.criterion import Criterion, hopeless
 from harnesslab.trainer.pairs import comparable, pair_up
@@ -207,7 +208,7 @@ class Measurer:
             finally:
                 keep(job, episode)
             if not again:
-                bar.advance(f"{job.side}: {run.solved} of {len(run.scorable)} solved")
+                bar.advance(f"{job.side}: {run.solved} of {counted(run.tasks, 'task')} solved")
             self.lab.runs.set_progress(PROGRESS, bar.label, bar.done, bar.total, {"note": bar.note, "run": run.id})
             triage.check(job.side, run)
             early = early or settled()

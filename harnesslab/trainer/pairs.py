@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from harnesslab.ledger import Flip
 from harnesslab.rollout.records import Episode
+from harnesslab.rollout.tasks import solved_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +46,9 @@ def comparable(pairs: Iterable[Pair]) -> list[Pair]:
     return [pair for pair in pairs if pair.before.status == "finished"]
 
 
-def solved_tasks(episodes: Iterable[Episode]) -> set[str]:
-    """The tasks of which more than half of the episodes reached the goal.
-
-    The one rule by which a task with several repeats counts as solved, in verdicts and in their tables.
-    """
-    won: Counter[str] = Counter()
-    played: Counter[str] = Counter()
-    for episode in episodes:
-        played[episode.task_id] += 1
-        won[episode.task_id] += episode.solved
-    return {task for task, count in played.items() if 2 * won[task] > count}
-
-
 def changed_tasks(pairs: Iterable[Pair]) -> tuple[set[str], set[str]]:
-    """Tasks (gained, lost) by :func:`solved_tasks`."""
-    pairs = list(pairs)
+    """Tasks (gained, lost), by :data:`harnesslab.rollout.tasks.RULE`; pairs with an unscorable side say nothing."""
+    pairs = [pair for pair in pairs if pair.scorable]
     before, after = solved_tasks(pair.before for pair in pairs), solved_tasks(pair.after for pair in pairs)
     return after - before, before - after
 

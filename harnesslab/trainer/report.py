@@ -9,8 +9,8 @@ from harnesslab.lab import Lab
 from harnesslab.rollout.floors import Floors
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.show import counted
+from harnesslab.rollout.tasks import solved_shares
 from harnesslab.rollout.taxonomy import clip
-from harnesslab.trainer.pairs import solved_tasks
 
 
 def result_row(lab: Lab, run: Run, *, harness: str) -> dict[str, Any]:
@@ -24,17 +24,14 @@ def result_row(lab: Lab, run: Run, *, harness: str) -> dict[str, Any]:
     from harnesslab.analysis.statistics import clustered
 
     scorable = run.scorable
-    tasks: dict[str, list[bool]] = {}
-    for episode in scorable:
-        tasks.setdefault(episode.task_id, []).append(episode.solved)
-    shares = [sum(won) / len(won) for won in tasks.values()]
-    low, high = clustered(shares, len(scorable))
+    shares = solved_shares(scorable)
+    low, high = clustered(list(shares.values()), len(scorable))
     return {
         "harness": harness,
         "backbone": run.backbone,
-        "solved": len(solved_tasks(scorable)),
-        "of": len(tasks),
-        "rate": round(100 * sum(shares) / max(1, len(shares)), 1),
+        "solved": run.solved,
+        "of": run.tasks,
+        "rate": round(100 * run.rate, 1),
         "low": round(100 * low, 1),
         "high": round(100 * high, 1),
         "invalid": round(sum(episode.invalid for episode in scorable) / max(1, len(scorable)), 2),

@@ -12,6 +12,7 @@ from harnesslab.llm.types import Backbone
 from harnesslab.rollout.env import Task, step_budget
 from harnesslab.rollout.floors import floors
 from harnesslab.rollout.show import counted
+from harnesslab.rollout.tasks import RULE
 from harnesslab.trainer.parts import check_parts
 from harnesslab.trainer.report import constant_note, floor_rows, result_row
 
@@ -47,12 +48,15 @@ def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) ->
     for control in chosen:
         rows.append(result_row(lab, trainer.measure("sealed", commit=trained, llm=control), harness=name))
     known = sum(row["environment"] == lab.environment.name for row in lab.openings())
-    title = f"sealed split of {lab.environment.name}, {counted(len(panel.tasks), 'task')}, {counted(known, 'run')} on record"
+    size = counted(len(panel.tasks), "task") + (f" with {panel.repeats} repeats" if panel.repeats > 1 else "")
+    title = f"sealed split of {lab.environment.name}, {size}, {counted(known, 'run')} on record"
     table = Table([*rows, *floor_rows(found)], title=title, columns=COLUMNS)
     if note := constant_note(found):
         table.notes.append(note)
     if any(row["forced"] >= 100 for row in rows):
         table.notes.append("No executed action was the model's own: the harness plays alone.")
+    if panel.repeats > 1:
+        table.notes.append(RULE)
     return table
 
 

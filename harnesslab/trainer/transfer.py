@@ -16,6 +16,7 @@ from harnesslab.rollout.env import Environment, Split
 from harnesslab.rollout.loop import run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.registry import load_environment
+from harnesslab.rollout.tasks import RULE
 from harnesslab.trainer.conditions import Conditions
 from harnesslab.trainer.latest import latest
 from harnesslab.trainer.measure import Measurer, Panel
@@ -74,6 +75,8 @@ def transfer(
     if chosen := conditions.chosen():
         said = ", ".join(f"{key} {_plain(value)}" for key, value in chosen.items())
         table.notes.append(f"Conditions of the training: {said}.")
+        if conditions.settings.repeats > 1:
+            table.notes.append(RULE)
     table.notes += notes
     return table
 

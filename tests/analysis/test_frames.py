@@ -94,7 +94,7 @@ def test_frames_of_nothing_have_their_columns() -> None:
 
 def test_a_run_shows_itself_as_text_and_as_escaped_html() -> None:
     shown = run(episode("<b>t</b>", ("left", "no"), family="f"), *(episode(f"t{n}") for n in range(30)))
-    assert "0 of 31 solved" in repr(shown)
+    assert "0 of 31 tasks solved" in repr(shown)
     assert "... and 11 more episodes" in repr(shown)
     assert "<b>t</b>" not in shown._repr_html_()
     assert "&lt;b&gt;t&lt;/b&gt;" in shown._repr_html_()

@@ -34,7 +34,7 @@ def test_solved_and_unscorable_episodes_are_kept_apart() -> None:
     assert [e.task_id for e in failures.episodes] == ["c"]
     assert [e.task_id for e in failures.solved] == ["a"]
     assert failures.unscorable == 1
-    assert repr(failures).startswith("1 of 2 episodes failed, 1 more could not be scored")
+    assert repr(failures).startswith("1 of 2 episodes failed, 1 more episode could not be scored")
 
 
 def test_a_run_without_failures_says_so() -> None:

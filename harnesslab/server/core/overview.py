@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harnesslab.ledger import OPEN, solved_counts, who_decided
+from harnesslab.rollout.tasks import by_task, won_tasks
 from harnesslab.server.core import foreign
 from harnesslab.server.core.labs import Lab, Labs
 from harnesslab.server.core.roots import find_labs
@@ -121,9 +122,9 @@ def _measured(lab: Lab, repo: LabRepo, commit: str) -> tuple[dict[str, Any] | No
     run = _newest_run(lab.runs, commit) if lab.runs is not None else None
     if run is not None and lab.runs is not None:
         columns = lab.runs.episode_columns(run["id"])
-        outcomes = zip(columns["solved"], columns["status"], strict=True)
-        scored = [solved for solved, status in outcomes if status != "unscorable"]
-        score = _score(sum(scored), len(scored), run["split"])
+        rows = zip(columns["task_id"], columns["solved"], columns["status"], strict=True)
+        scored = [(task, solved) for task, solved, status in rows if status != "unscorable"]
+        score = _score(len(won_tasks(scored)), len(by_task(scored)), run["split"])
         return score, clip(run["backbone"], 200) or None, clip(run["identity"].get("environment"), 200) or None
     verdict = repo.verdict(commit) or {}
     identity = _mapping(verdict.get("identity"))

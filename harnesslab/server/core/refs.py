@@ -140,12 +140,14 @@ def _tasks(lab: Lab, verdict: Mapping[str, Any], predicted: list[str]) -> list[d
     solved = solved if isinstance(solved, Mapping) else {}
     flips = {str(flip.get("task")): flip for flip in _list(verdict.get("flips")) if isinstance(flip, Mapping)}
     played = {side: _played(lab, verdict, side) for side in ("baseline", "candidate")}
+    scored = set[str].intersection(*({task for task, scorable in played[side].items() if scorable} for side in played))
     won = {side: {str(task) for task in _list(solved.get(side))} for side in played}
     names = list(dict.fromkeys([*flips, *(task for side in played for task in (*played[side], *sorted(won[side])))]))
 
     def outcome(side: str, task: str) -> bool | None:
         # Without a run on record the verdict names the solved tasks only, and a flip says that the other side failed.
-        return True if task in won[side] else False if task in played[side] or task in flips else None
+        # A task that was not scored on both sides is no part of the verdict.
+        return True if task in won[side] else False if task in scored or task in flips else None
 
     return [
         {
@@ -161,14 +163,17 @@ def _tasks(lab: Lab, verdict: Mapping[str, Any], predicted: list[str]) -> list[d
     ]
 
 
-def _played(lab: Lab, verdict: Mapping[str, Any], side: str) -> dict[str, int]:
-    """Task to the number of an episode, for one side of a verdict's runs."""
+def _played(lab: Lab, verdict: Mapping[str, Any], side: str) -> dict[str, bool]:
+    """The tasks of one side of a verdict's runs, each with whether any of its episodes could be scored."""
     runs = verdict.get("runs")
     run_id = runs.get(side) if isinstance(runs, Mapping) else None
     if lab.runs is None or not isinstance(run_id, str):
         return {}
     columns = lab.runs.episode_columns(run_id)
-    return dict(zip(columns["task_id"], columns["id"], strict=True))
+    tasks: dict[str, bool] = {}
+    for task, status in zip(columns["task_id"], columns["status"], strict=True):
+        tasks[task] = tasks.get(task, False) or status != "unscorable"
+    return tasks
 
 
 def _evidence(item: Mapping[str, Any]) -> dict[str, Any]:
