@@ -134,7 +134,9 @@ def train(name: str, lab_folder: Path, epochs: int | None, base_url: str | None)
     else:
         llm = hl.LLM.local(plan.model, cache=recording, **plan.llm)
     miners = {name: miner for name, miner in builtin_miners().items() if name not in plan.without}
-    trainer = hl.Trainer(lab, llm, hl.MiningEstimator(miners=miners), plan.criterion, settings=settings)
+    trainer = hl.Trainer(
+        lab, llm, hl.MiningEstimator(miners=miners, rank="expected flips"), plan.criterion, settings=settings
+    )
     for loss in () if epochs == 0 else _losses(trainer, epochs or plan.epochs):
         loss.backward()
         trainer.optimizer.step()

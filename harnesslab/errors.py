@@ -116,6 +116,10 @@ class BaselineMoved(StoreError):
     """The baseline is no longer the one that the candidate was measured against."""
 
 
+class CriterionFault(HarnesslabError):
+    """A criterion raised, or returned something other than a Judgement; names the criterion."""
+
+
 class EstimatorFault(HarnesslabError):
     """An estimator raised, or returned something other than proposals; names the estimator."""
 

@@ -125,7 +125,14 @@ MAX_STEPS = 30
 
 def step_budget(environment: Environment) -> int:
     """The environment's ``max_steps``; :data:`MAX_STEPS` where it has none."""
-    return int(getattr(environment, "max_steps", None) or MAX_STEPS)
+    steps = getattr(environment, "max_steps", None)
+    if steps is None:
+        return MAX_STEPS
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        raise EnvironmentUnavailable(
+            f"max_steps of '{environment.name}' is {steps!r:.60}; it must be a number of 1 or more"
+        )
+    return steps
 
 
 def tasks_of(environment: Environment, split: Split) -> list[Task]:
@@ -155,6 +162,10 @@ def _wrong_with(task: Any) -> str:
         return f", not {type(task).__name__}"
     if not isinstance(task.id, str) or not task.id:
         return f" whose id is text, not {task.id!r}"
+    if not isinstance(task.family, str):
+        return f" whose family is text: that of {task.id!r} is {type(task.family).__name__}"
+    if isinstance(task.seed, bool) or not isinstance(task.seed, int):
+        return f" whose seed is a whole number: that of {task.id!r} is {task.seed!r:.60}"
     if not isinstance(task.options, Mapping):
         return f" whose options are a mapping: those of {task.id!r} are {type(task.options).__name__}"
     return ""

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harnesslab.errors import BackboneError, EnvironmentUnavailable, HarnesslabError
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.env import Environment, Task
 
@@ -27,6 +28,11 @@ def measurement_identity(
     The panel is hashed by task id, seed and options, in order. ``tolerance`` and ``leave_out`` are in it where they
     are not the default, so that older records keep their identity.
     """
+    for key, value in (("name", environment.name), ("version", environment.version)):
+        if not isinstance(value, str) or not value.strip():
+            raise EnvironmentUnavailable(
+                f"the {key} of {type(environment).__name__} is {value!r:.60}; an environment's {key} must be text"
+            )
     panel = [[task.id, task.seed, dict(task.options)] for task in tasks]
     chosen = {"tolerance": tolerance, "leave_out": sorted(set(leave_out)) or None}
     return {
@@ -35,10 +41,34 @@ def measurement_identity(
         "panel": digest(panel),
         "tasks": len(tasks),
         "repeats": repeats,
-        "backbone": backbone.identity,
+        "backbone": identity_of(backbone),
         "budget": budget,
         "seed": seed,
     } | {name: value for name, value in chosen.items() if value is not None}
+
+
+def identity_of(backbone: Backbone) -> dict[str, Any]:
+    """What the backbone says that it is, checked: a JSON object with its name under ``model``. Raises BackboneError."""
+    name = type(backbone).__name__
+    try:
+        identity: Any = backbone.identity
+    except HarnesslabError:
+        raise
+    except Exception as error:
+        raise BackboneError(f"the identity of {name} raised {type(error).__name__}: {error}") from error
+    if not isinstance(identity, Mapping):
+        raise BackboneError(
+            f"the identity of {name} is a {type(identity).__name__}; it must be a mapping with a 'model'"
+        )
+    try:
+        text = json.dumps(dict(identity), allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BackboneError(f"the identity of {name} is not plain JSON: {error}") from error
+    model = identity.get("model")
+    if not isinstance(model, str) or not model.strip():
+        raise BackboneError(f"the identity of {name} needs its name as text under 'model', not {model!r:.60}")
+    return dict(identity)
 
 
 def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from harnesslab.errors import ConfigError, EnvironmentUnavailable
+from harnesslab.errors import ConfigError, EnvironmentUnavailable, HarnesslabError
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.nullsolved import without_null_solved
 from harnesslab.rollout.options import check_options
@@ -57,7 +57,15 @@ def _made(environment: str, process: bool | None, options: dict[str, Any]) -> En
     if not callable(factory):
         raise EnvironmentUnavailable(f"The environment '{environment}' is not a callable that makes one.")
     check_options(environment, factory, options)
-    return _checked(factory(**options), environment)
+    try:
+        made = factory(**options)
+    except HarnesslabError:
+        raise
+    except Exception as error:
+        raise EnvironmentUnavailable(
+            f"The environment '{environment}' could not be made: {type(error).__name__}: {error}"
+        ) from error
+    return _checked(made, environment)
 
 
 def lasting_name(name: str) -> str:

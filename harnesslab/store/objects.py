@@ -78,7 +78,7 @@ def compact_json(value: object, what: str) -> str:
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError) as error:
-        raise StoreError(f"The {what} cannot be written as JSON: {error}.") from None
+        raise StoreError(f"The {what} cannot be written as JSON: {error}.", cause="proposal") from None
 
 
 def write_tree(git: Git, base: str | None, changes: Mapping[str, str | bytes | None]) -> str:
@@ -147,7 +147,8 @@ def write_commit(
         line = compact_json(dict(meta), "candidate's meta data")
         if len(line) > MAX_META_BYTES:
             raise StoreError(
-                f"The candidate's meta data is {len(line)} bytes long; at most {MAX_META_BYTES} can be stored."
+                f"The candidate's meta data is {len(line)} bytes long; at most {MAX_META_BYTES} can be stored.",
+                cause="proposal",
             )
         text = f"{text}\n\n{META_TRAILER}{line}"
     arguments = [option for parent in parents for option in ("-p", parent)]

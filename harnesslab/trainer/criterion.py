@@ -7,12 +7,14 @@ McNemar test for one repeat and a paired sign-flip permutation test over tasks f
 
 from __future__ import annotations
 
+import json
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from harnesslab.errors import ConfigError, UnmeasurableRun
+from harnesslab.errors import ConfigError, CriterionFault, HarnesslabError, UnmeasurableRun
 from harnesslab.rollout.metrics import METRICS
 from harnesslab.rollout.records import Episode
 from harnesslab.trainer.pairs import Pair, changed_tasks
@@ -130,16 +132,42 @@ def judge_all(criterion: Criterion, pairs: Sequence[Pair]) -> Judgement:
     if not pairs or len(unscorable) == len(pairs):
         raise UnmeasurableRun("no task was scorable on both sides: the environment or the backbone broke each time")
     if not unscorable:
-        return criterion.judge(pairs)
-    worst = criterion.judge([pair.assume(before=True, after=False) for pair in pairs])
-    best = criterion.judge([pair.assume(before=False, after=True) for pair in pairs])
+        return ask(criterion, pairs)
+    worst = ask(criterion, [pair.assume(before=True, after=False) for pair in pairs])
+    best = ask(criterion, [pair.assume(before=False, after=True) for pair in pairs])
     if (worst.value < 0, worst.undecided) != (best.value < 0, best.undecided):
         names = ", ".join(sorted({pair.task for pair in unscorable})[:5])
         raise UnmeasurableRun(
             f"{len(unscorable)} of {len(pairs)} episodes are unscorable ({names}) and could turn the verdict; "
             "measure them again with trainer.resume(), or leave those tasks out"
         )
-    return criterion.judge([pair for pair in pairs if pair.scorable])
+    return ask(criterion, [pair for pair in pairs if pair.scorable])
+
+
+def ask(criterion: Criterion, pairs: Sequence[Pair]) -> Judgement:
+    """The criterion's judgement, checked: it may be anybody's code. Raises CriterionFault."""
+    name = type(criterion).__name__
+    try:
+        said: Any = criterion.judge(pairs)
+    except HarnesslabError:
+        raise
+    except Exception as error:
+        raise CriterionFault(f"{name}.judge raised {type(error).__name__}: {error}") from error
+    if not isinstance(said, Judgement):
+        raise CriterionFault(f"{name}.judge must return a Judgement, not {type(said).__name__}")
+    value: Any = said.value
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value) or value == -math.inf:
+        raise CriterionFault(
+            f"{name}.judge gave the loss {value!r:.60}; it must be a number, or infinity for a sure rejection"
+        )
+    if not isinstance(said.why, str):
+        raise CriterionFault(f"{name}.judge gave a why that is a {type(said.why).__name__}, not text")
+    try:
+        statistics = dict(said.statistics)
+        json.dumps(statistics, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise CriterionFault(f"{name}.judge gave statistics that are no JSON object: {error}") from error
+    return Judgement(float(value), said.why, bool(said.undecided), statistics)
 
 
 def hopeless(criterion: Criterion, done: Sequence[Pair], left: Sequence[Episode]) -> bool:
@@ -151,7 +179,7 @@ def hopeless(criterion: Criterion, done: Sequence[Pair], left: Sequence[Episode]
     if not any(pair.scorable for pair in done):
         return False
     best = [pair.assume(before=False, after=True) for pair in done]
-    judgement = criterion.judge([*best, *(Pair(episode, _perfect(episode)) for episode in left)])
+    judgement = ask(criterion, [*best, *(Pair(episode, _perfect(episode)) for episode in left)])
     return judgement.value >= 0 and not judgement.undecided
 
 

@@ -49,8 +49,11 @@ class Decider:
             raise ConfigError(f"accept and reject take a Loss or a Proposal, not {type(what).__name__}")
 
     def _step(self) -> bool:
+        before = self._lab.repo.baseline()
         try:
-            return self._optimizer.step()
+            # Whether the baseline moved is read from git: an optimizer may be anybody's code.
+            self._optimizer.step()
+            return self._lab.repo.baseline() != before
         except BaseException:
             # The verdict does not wait for a step that a person did not ask for by name.
             self._parameter.grad = None

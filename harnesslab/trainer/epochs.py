@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnesslab.errors import (
     ConfigError,
+    CriterionFault,
     EstimatorFault,
     HarnessFileError,
     HarnesslabError,
@@ -42,7 +43,7 @@ def _is_skip(error: HarnesslabError) -> bool:
     """Whether it is this proposal that cannot be measured, so that the next one may be."""
     if isinstance(error, StoreError):
         return error.cause == "proposal"
-    return isinstance(error, HarnessFileError | LeakFound | UnmeasurableRun)
+    return isinstance(error, HarnessFileError | LeakFound | UnmeasurableRun | CriterionFault)
 
 
 class Epochs:

@@ -20,7 +20,7 @@ from harnesslab.ledger import whoami
 from harnesslab.llm.types import Backbone, Completion
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, tasks_of
 from harnesslab.rollout.episode import Limits
-from harnesslab.rollout.identity import digest, measurement_identity
+from harnesslab.rollout.identity import digest, identity_of, measurement_identity
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job, Runner
@@ -81,7 +81,7 @@ class Measurer:
     def record_opening(self, commit: str, panel: Panel) -> None:
         """Note in the lab that the sealed split is opened; other splits need no note."""
         if panel.split == "sealed":
-            self.lab.record_opening(commit, self.backbone.identity, self.world, whoami(self.lab.path))
+            self.lab.record_opening(commit, identity_of(self.backbone), self.world, whoami(self.lab.path))
 
     def harness(self, commit: str) -> Harness:
         """The harness at ``commit`` as it is played."""
@@ -122,7 +122,7 @@ class Measurer:
         found = None if fresh else self.lab.runs.find_run(commit, identity_hash(identity), split=panel.split)
         if found is not None:
             return self.lab.load_run(found)
-        name = str(self.backbone.identity.get("model", ""))
+        name = identity["backbone"]["model"]
         run_id = self.lab.runs.begin_run(commit, identity, split=panel.split, purpose=purpose, backbone=name)
         return Run(run_id, commit, panel.split, identity, purpose=purpose, backbone=name)
 

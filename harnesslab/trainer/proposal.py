@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -136,14 +136,26 @@ SHOWN = 5
 """Pieces of evidence that a proposal shows of itself; the rest is counted."""
 
 
+PREDICTED = "predicted flips"
+"""The number of tasks that should flip, which every list of proposals shows."""
+
+
 class Proposals(Sequence[Proposal]):
-    """A few proposals, best first. ``refused`` holds (name, reason) of those that were turned down before measuring.
+    """A few proposals, best first by ``ranked_by``. ``refused`` holds (name, reason) of those that were turned down before measuring.
 
     ``edited`` are files of the lab's folder that differ from the baseline and that no proposal carries.
     """
 
-    def __init__(self, items: Sequence[Proposal] = (), refused: Sequence[tuple[str, str]] = ()):
-        self._items = tuple(items)
+    def __init__(
+        self,
+        items: Sequence[Proposal] = (),
+        refused: Sequence[tuple[str, str]] = (),
+        *,
+        ranked_by: str = PREDICTED,
+    ):
+        """Ranked by predicted flips, the items are put in that order; for another ``ranked_by`` they stay as given."""
+        self.ranked_by = ranked_by
+        self._items = tuple(best_first(items) if ranked_by == PREDICTED else items)
         self.refused = tuple(refused)
         self.edited: tuple[str, ...] = ()
         self.trainer: Trainer | None = None
@@ -159,7 +171,7 @@ class Proposals(Sequence[Proposal]):
         found = self._items[index]
         if not isinstance(index, slice):
             return found
-        some = Proposals(found, self.refused)
+        some = Proposals(found, self.refused, ranked_by=self.ranked_by)
         some.trainer, some.edited = self.trainer, self.edited
         return some
 
@@ -167,6 +179,10 @@ class Proposals(Sequence[Proposal]):
         """Note which of the edited ``paths`` no proposal carries, so that nobody waits for them to be measured."""
         carried = {path for proposal in self for path in proposal.changes}
         self.edited = tuple(path for path in paths if path not in carried)
+
+    def _head(self) -> str:
+        other = f", ranked by {self.ranked_by}" if self.ranked_by != PREDICTED else ""
+        return counted(len(self), "proposal") + other
 
     def _remark(self) -> str:
         if not self.edited:
@@ -177,7 +193,7 @@ class Proposals(Sequence[Proposal]):
         )
 
     def __repr__(self) -> str:
-        lines = [counted(len(self), "proposal")]
+        lines = [self._head()]
         lines += [f"  [{i}] {p}; should flip {len(p.prediction.flips)}" for i, p in enumerate(self)]
         lines += [f"  refused {name}: {clip(reason, 120)}" for name, reason in self.refused]
         lines += [f"  {remark}" for remark in (self._remark(),) if remark]
@@ -192,10 +208,15 @@ class Proposals(Sequence[Proposal]):
         refused = "".join(f"<li>refused {escape(n)}: {escape(clip(r, 160))}</li>" for n, r in self.refused)
         refused += "".join(f"<li>{escape(remark)}</li>" for remark in (self._remark(),) if remark)
         return (
-            f"<p>{counted(len(self), 'proposal')}</p><table><thead><tr><th></th><th>layer</th><th>kind</th><th>name</th>"
+            f"<p>{escape(self._head())}</p><table><thead><tr><th></th><th>layer</th><th>kind</th><th>name</th>"
             f"<th>about</th><th>should flip</th><th>evidence</th></tr></thead><tbody>{rows}</tbody></table>"
             + (f"<ul>{refused}</ul>" if refused else "")
         )
+
+
+def best_first(proposals: Iterable[Proposal]) -> list[Proposal]:
+    """By what is shown: the number of tasks that should flip. Equal ones stay in the order that the estimator gave."""
+    return sorted(proposals, key=lambda proposal: -len(proposal.prediction.flips))
 
 
 def layer_of(path: str) -> str:

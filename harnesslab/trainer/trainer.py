@@ -16,6 +16,7 @@ from harnesslab.ledger import whoami
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.certify import Fork, certify
 from harnesslab.rollout.env import SPLITS, Split, step_budget, tasks_of
+from harnesslab.rollout.identity import identity_of
 from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
@@ -277,7 +278,7 @@ class Trainer:
         panel = self.panel(split)
         # Several may stand below one another: what is not the usual is named.
         harness = f" at {commit[:10]}" if commit != baseline else ""
-        model = f" with {llm.identity.get('model')}" if llm is not None else ""
+        model = f" with {identity_of(llm)['model']}" if llm is not None else ""
         bar = Bar(f"measure {split}{harness}{model}", len(panel), show=self.settings.progress)
         self.conditions.remember()
         measurer = self.measurer(llm)
@@ -287,7 +288,7 @@ class Trainer:
     def _evaluate(self, proposal: Proposal, epoch: int | None) -> tuple[Coroutine[Any, Any, Loss], Bar]:
         if not isinstance(proposal, Proposal):
             raise ConfigError(f"evaluate takes one Proposal, not {type(proposal).__name__}: for example proposals[0]")
-        candidate = make_candidate(self.lab, proposal, str(self.llm.identity.get("model", "")))
+        candidate = make_candidate(self.lab, proposal, identity_of(self.llm)["model"])
         panel = self.panel("gate")
         self.conditions.remember()
         bar = Bar(f"evaluate {proposal.name}", 2 * len(panel), show=self.settings.progress)

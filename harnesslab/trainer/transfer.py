@@ -13,6 +13,7 @@ from harnesslab.harness.files import MANIFEST, read_folder
 from harnesslab.lab import Lab
 from harnesslab.llm.types import Backbone
 from harnesslab.rollout.env import Environment, Split
+from harnesslab.rollout.identity import identity_of
 from harnesslab.rollout.loop import run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.registry import load_environment
@@ -148,11 +149,11 @@ def _compare(measurer: Measurer, panel: Panel, name: str, progress: bool) -> dic
 def _identity(model: Backbone) -> dict[str, Any]:
     """The identity in one level (``sampling.temperature``); empty where the model cannot say, which its row will report."""
     try:
-        identity: Any = model.identity
+        identity = identity_of(model)
     except HarnesslabError:
         return {}
     flat: dict[str, Any] = {}
-    for key, value in identity.items() if isinstance(identity, Mapping) else ():
+    for key, value in identity.items():
         nested = value.items() if isinstance(value, Mapping) else ()
         flat |= {f"{key}.{inner}": item for inner, item in nested} or {str(key): value}
     return flat

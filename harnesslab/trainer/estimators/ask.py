@@ -1,14 +1,19 @@
-"""Asking an estimator, which may be anybody's code: what comes back is checked before anything rests on it."""
+"""Asking an estimator, which may be anybody's code: what comes back is checked before anything rests on it.
+
+What cannot be a proposal is refused with one sentence, and the others are ranked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from harnesslab.errors import EstimatorFault, HarnessFileError, HarnesslabError
+from harnesslab.harness.base import LAYERS
 from harnesslab.harness.files import check_changes
 from harnesslab.trainer.estimators.base import Estimator, PastVerdict
-from harnesslab.trainer.proposal import Proposal, Proposals
+from harnesslab.trainer.proposal import Evidence, Prediction, Proposal, Proposals
 
 if TYPE_CHECKING:
     from harnesslab.harness import Harness
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def ask(estimator: Estimator, failures: Failures, harness: Harness, history: Sequence[PastVerdict]) -> Proposals:
-    """What the estimator proposes; a list of proposals will do. What cannot be a proposal is in ``refused``.
+    """What the estimator proposes, best first; a list of proposals will do. What cannot be a proposal is in ``refused``.
 
     Raises EstimatorFault when it raises, or returns anything else.
     """
@@ -30,18 +35,19 @@ def ask(estimator: Estimator, failures: Failures, harness: Harness, history: Seq
         raise EstimatorFault(f"{name}.propose raised {type(error).__name__}: {error}") from error
     if items is None:
         raise EstimatorFault(f"{name}.propose must return Proposals or a list of Proposal, not {type(given).__name__}")
-    wrong = [_fault(item) for item in items]
-    if not any(wrong) and isinstance(given, Proposals):
-        return given
+    tasks = {episode.task_id for episode in failures.run}
+    wrong = [_fault(item, tasks) for item in items]
     refused = [(_name(item), fault) for item, fault in zip(items, wrong, strict=True) if fault]
     if refused and len(refused) == len(items):
         raise EstimatorFault(f"{name}.propose returned nothing that is a proposal: {refused[0][1]}")
     kept = [item for item, fault in zip(items, wrong, strict=True) if not fault]
-    return Proposals(kept, [*(given.refused if isinstance(given, Proposals) else ()), *refused])
+    if isinstance(given, Proposals):
+        return Proposals(kept, [*given.refused, *refused], ranked_by=given.ranked_by)
+    return Proposals(kept, refused)
 
 
-def _fault(item: Any) -> str:
-    """What keeps an item from being a proposal; empty where nothing does."""
+def _fault(item: Any, tasks: Set[str]) -> str:
+    """What keeps an item from being a proposal; empty where nothing does. ``tasks``: those that may flip."""
     if not isinstance(item, Proposal):
         return f"a {type(item).__name__} is not a Proposal"
     changes = item.changes
@@ -49,17 +55,46 @@ def _fault(item: Any) -> str:
         return "changes must map paths to their new text, at least one"
     if not all(isinstance(path, str) and isinstance(text, str | None) for path, text in changes.items()):
         return "changes must map paths (text) to text, or None to delete the file"
-    for field in ("layer", "kind", "name", "about"):
+    for field in ("layer", "kind", "name", "about", "estimator"):
         if not isinstance(getattr(item, field), str):
             return f"{field} must be text, not {type(getattr(item, field)).__name__}"
+    if item.layer not in (*LAYERS, "base"):
+        return f"there is no layer {item.layer!r:.60}; there are {', '.join(LAYERS)}, and base for harness.toml"
+    if not item.name.strip() or not item.kind.strip():
+        return "name and kind must not be empty"
+    if fault := _claims(item, tasks):
+        return fault
     try:
         Proposal.from_json(item.to_json()).content.encode()
-        "".join([item.name, item.about, *(f"{path}{text}" for path, text in changes.items())]).encode()
+        json.dumps(item.to_json(), ensure_ascii=False, allow_nan=False).encode()
         check_changes(changes)
     except (AttributeError, TypeError, ValueError) as error:
         return f"it cannot be stored: {type(error).__name__}: {error}"
     except HarnessFileError as error:
         return str(error)
+    return ""
+
+
+def _claims(item: Proposal, tasks: Set[str]) -> str:
+    """What is wrong with the evidence and the prediction, which rank a proposal and are shown; empty where nothing is."""
+    prediction: Any = item.prediction
+    evidence: Any = item.evidence
+    if not isinstance(prediction, Prediction) or not isinstance(prediction.trigger, str):
+        return "prediction must be a Prediction, and its trigger text"
+    flips = prediction.flips
+    if not isinstance(flips, tuple | list) or not all(isinstance(task, str) for task in flips):
+        return "prediction.flips must be a tuple of task ids"
+    if len(set(flips)) < len(flips):
+        return "prediction.flips names a task twice"
+    if unknown := [task for task in flips if task not in tasks]:
+        return f"prediction.flips names {unknown[0]!r:.80}, which is no task of the run that was diagnosed"
+    if not isinstance(evidence, tuple | list) or not all(isinstance(place, Evidence) for place in evidence):
+        return "evidence must be a tuple of Evidence"
+    for place in evidence:
+        if not (isinstance(place.task, str) and isinstance(place.what, str) and type(place.step) is int):
+            return "each Evidence needs task and what as text and step as a whole number"
+        if place.episode is not None and type(place.episode) is not int:
+            return "the episode of an Evidence must be a whole number or None"
     return ""
 
 

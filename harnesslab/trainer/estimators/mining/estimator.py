@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
-from harnesslab.errors import HarnessFileError, LeakFound
+from harnesslab.errors import ConfigError, EstimatorFault, HarnessFileError, HarnesslabError, LeakFound
 from harnesslab.harness.base import LAYERS
 from harnesslab.harness.files import intervention_file
 from harnesslab.harness.load import Harness
@@ -17,7 +18,7 @@ from harnesslab.trainer.estimators.mining.replay import Replay
 from harnesslab.trainer.estimators.mining.view import View
 from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.leak import LeakScan
-from harnesslab.trainer.proposal import Evidence, Prediction, Proposal, Proposals
+from harnesslab.trainer.proposal import PREDICTED, Evidence, Prediction, Proposal, Proposals, best_first
 
 MAX_PROPOSALS = 8
 MAX_EVIDENCE = 40
@@ -30,6 +31,9 @@ SAME_LAYER = 0.8
 """Factor for each proposal of the same layer that is ranked higher already."""
 
 
+Rank = Literal["predicted flips", "expected flips"]
+
+
 @dataclass(frozen=True, slots=True)
 class _Scored:
     proposal: Proposal
@@ -39,14 +43,21 @@ class _Scored:
 class MiningEstimator:
     """Instantiates the built-in kinds from the evidence in the failures.
 
-    Each miner looks for one pattern and offers one kind. Proposals are ranked by the flips to expect, with some
-    weight on different layers. What was measured on this baseline and not promoted is never proposed again; the
+    Each miner looks for one pattern and offers one kind. Proposals are ranked by the number of tasks that should flip;
+    equal ones by the share of them to expect, with some weight on different layers. A miner that fails is in
+    ``refused`` with its reason, and the others go on. What was measured on this baseline and not promoted is never proposed again; the
     next rung of its ladder is.
 
-    ``miners``: your own, by name, in place of the built-in ones. ``limit``: proposals a call.
+    ``miners``: your own, by name, in place of the built-in ones. ``limit``: proposals a call. ``rank="expected flips"``
+    weighs the predicted flips by how often such an intervention helps, before anything else.
     """
 
-    def __init__(self, *, miners: Mapping[str, Miner] | None = None, limit: int = MAX_PROPOSALS):
+    def __init__(
+        self, *, miners: Mapping[str, Miner] | None = None, limit: int = MAX_PROPOSALS, rank: Rank = "predicted flips"
+    ):
+        if rank not in get_args(Rank):
+            raise ConfigError(f"rank={rank!r:.60}: proposals are ranked by {' or '.join(get_args(Rank))}")
+        self.rank = rank
         self.miners = dict(sorted((miners if miners is not None else builtin_miners()).items()))
         self.limit = limit
 
@@ -56,13 +67,33 @@ class MiningEstimator:
             return Proposals()
         view = View(failures, harness)
         attempt = _Attempt(view, history)
-        scored = [
-            found
-            for miner in self.miners.values()
-            for idea in miner(view)
-            if (found := attempt.realize(idea)) is not None
-        ]
-        return Proposals(_ranked(scored)[: self.limit], attempt.refused)
+        scored: list[_Scored] = []
+        faults: list[tuple[str, str]] = []
+        for name, miner in self.miners.items():
+            try:
+                scored += _mined(name, miner, view, attempt)
+            except EstimatorFault as fault:
+                faults.append((name, str(fault)))
+        if faults and len(faults) == len(self.miners):
+            raise EstimatorFault(f"no miner works; the first one: {faults[0][1]}")
+        ranked = _ranked(scored)
+        if self.rank == PREDICTED:
+            ranked = best_first(ranked)
+        return Proposals(ranked[: self.limit], [*attempt.refused, *faults], ranked_by=self.rank)
+
+
+def _mined(name: str, miner: Miner, view: View, attempt: _Attempt) -> list[_Scored]:
+    """What comes of one miner's ideas. Raises EstimatorFault for whatever is wrong with it: it may be anybody's code."""
+    try:
+        ideas = list(miner(view))
+        strange = next((idea for idea in ideas if not isinstance(idea, Idea)), None)
+        if strange is not None:
+            raise ConfigError(f"it gave a {type(strange).__name__}, not an Idea")
+        return [found for idea in ideas if (found := attempt.realize(idea)) is not None]
+    except HarnesslabError as error:
+        raise EstimatorFault(f"the miner {name}: {error}") from error
+    except Exception as error:
+        raise EstimatorFault(f"the miner {name} raised {type(error).__name__}: {error}") from error
 
 
 class _Attempt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -59,8 +58,16 @@ class Idea:
     single: bool = True
 
     def __post_init__(self) -> None:
-        """Raises ConfigError for a label, layer, kind or strength that there is not."""
+        """Raises ConfigError for a label, layer, kind or strength that there is not, or a field of another type."""
         of = f"the idea {self.layer}/{self.stem} of a miner has"
+        for name, value in (("stem", self.stem), ("about", self.about)):
+            if not isinstance(value, str):
+                raise ConfigError(f"{of} a {name} that is a {type(value).__name__}, not text")
+        for name, items, cls in (("variants", self.variants, Variant), ("clues", self.clues or (), Clue)):
+            if not isinstance(items, tuple | list) or not all(isinstance(item, cls) for item in items):
+                raise ConfigError(f"{of} {name} that are not a tuple of {cls.__name__}")
+        if isinstance(self.labels, str):
+            raise ConfigError(f"{of} labels {self.labels!r:.60}; they must be a tuple")
         for what, value, known in (
             *(("label", label, LABELS) for label in self.labels),
             ("layer", self.layer, LAYERS),
@@ -68,8 +75,9 @@ class Idea:
         ):
             if value not in known:
                 raise ConfigError(f"{of} an unknown {what} {value!r:.60}; known are {', '.join(known)}")
-        if not (math.isfinite(self.strength) and self.strength >= 0):
-            raise ConfigError(f"{of} the strength {self.strength}; it must be a number of 0 or more")
+        strength: Any = self.strength
+        if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
+            raise ConfigError(f"{of} the strength {strength!r:.60}; it must be a share between 0 and 1")
 
     @property
     def name(self) -> str:
