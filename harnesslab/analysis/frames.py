@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harnesslab.extras import comes_with
+from harnesslab.ledger import DECIDED, solved_counts, who_decided
 from harnesslab.rollout.records import Episode
 from harnesslab.rollout.show import EPISODE_COLUMNS
 from harnesslab.rollout.taxonomy import action_text
@@ -106,7 +107,7 @@ def curve_rows(repo: LabRepo) -> list[dict[str, Any]]:
     ``epoch`` counts the verdicts from 1. ``baseline`` and ``solved`` are tasks solved before and with the candidate, of
     ``tasks``; None for a candidate that a person judged without a measurement.
     """
-    judged = [row for row in _all(repo) if row.state in ("promoted", "rejected", "undecided") and row.verdict]
+    judged = [row for row in _all(repo) if row.state in DECIDED and row.verdict]
     judged.sort(key=lambda row: (row.decided_at or row.created, row.id))
     return [_curve_row(epoch, row) for epoch, row in enumerate(judged, 1)]
 
@@ -138,11 +139,8 @@ def _all(repo: LabRepo) -> Sequence[Candidate]:
 
 
 def _curve_row(epoch: int, row: Candidate) -> dict[str, Any]:
-    verdict = row.verdict or {}
-    solved, tasks = verdict.get("solved") or {}, verdict.get("tasks") or None
-    person = verdict.get("decided_by") == "person"
-    before = len(solved.get("baseline", ())) if tasks else None
-    after = len(solved.get("candidate", ())) if tasks else None
+    decider = who_decided(row.verdict)
+    before, after, tasks = solved_counts(row.verdict) or (None, None, None)
     return {
         "epoch": epoch,
         "candidate": row.id,
@@ -152,7 +150,7 @@ def _curve_row(epoch: int, row: Candidate) -> dict[str, Any]:
         "solved": after,
         "tasks": tasks,
         "gain": after - before if before is not None and after is not None else None,
-        "decided by": str(verdict.get("who", "a person") if person else verdict.get("criterion", "")),
-        "override": bool(verdict.get("override")),
+        "decided by": decider.name if decider else "",
+        "override": decider is not None and decider.override,
         "when": row.decided_at,
     }

@@ -6,6 +6,7 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+from harnesslab.ledger import solved_counts, who_decided
 from harnesslab.rollout.show import counted
 
 FLIPS = 40
@@ -13,21 +14,21 @@ FLIPS = 40
 
 def verdict_html(verdict: Mapping[str, Any], *, title: str = "") -> str:
     """A stored verdict as static HTML: decision, counts, flips task by task, metrics, cost."""
-    solved = verdict.get("solved") or {}
-    before, after = len(solved.get("baseline", ())), len(solved.get("candidate", ()))
-    by = verdict.get("criterion", "")
-    if verdict.get("decided_by") == "person":
-        by = f"{verdict.get('who', 'a person')}" + (", an override of the criterion" if verdict.get("override") else "")
+    decider = who_decided(verdict)
+    by = decider.name if decider else str(verdict.get("criterion", ""))
+    if decider and decider.override:
+        by += ", an override of the verdict"
     value = verdict.get("value")
     head = (
         f"<p>{f'<b>{_text(title)}</b> ' if title else ''}<b>{_text(verdict.get('decision'))}</b>: {_text(verdict.get('why'))} "
         f"(loss {'infinite' if value is None else f'{value:+.3g}'}, by {_text(by)})</p>"
     )
-    if not verdict.get("tasks"):
+    counts = solved_counts(verdict)
+    if counts is None:
         return head + "<p>Nothing was measured.</p>"
     early = " Stopped early: nothing could change the verdict any more." if verdict.get("settled_early") else ""
-    counts = f"<p>Solved {before} → {after} of {_text(counted(verdict['tasks'], 'task'))}.{early}</p>"
-    return head + counts + _flips(verdict) + _metrics(verdict) + _statistics(verdict) + _cost(verdict)
+    solved = f"<p>Solved {counts[0]} → {counts[1]} of {_text(counted(counts[2], 'task'))} played.{early}</p>"
+    return head + solved + _flips(verdict) + _metrics(verdict) + _statistics(verdict) + _cost(verdict)
 
 
 def _flips(verdict: Mapping[str, Any]) -> str:

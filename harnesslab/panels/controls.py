@@ -33,7 +33,7 @@ class Controls:
         self._text.layout.width = "95%"
         self._text_error = widgets.HTML()
         self._reason = panel.control(
-            widgets.Text(description="Reason", placeholder="why you accept or reject it; stored in git")
+            widgets.Text(description="Reason", placeholder="why you promote or reject it; stored in git")
         )
         self._reason.layout.width = "60%"
         self._bar = widgets.IntProgress(min=0, max=1)
@@ -41,8 +41,8 @@ class Controls:
         self._use = panel.button("Use this text", "Put the edited text in the proposal's place", self._use_text)
         self._reset = panel.button("Original text", "Go back to the text as it was proposed", self._original)
         self._measure = panel.button("Measure", "Play the gate tasks with and without it", self._start, "primary")
-        self._accept = panel.button(
-            "Accept", "Make it part of the baseline, with your reason", self._accepted, "success"
+        self._promote = panel.button(
+            "Promote", "Make it part of the baseline, with your reason", self._promoted, "success"
         )
         self._reject = panel.button("Reject", "Keep it as rejected, with your reason", self._rejected, "danger")
         self._undo = panel.button("Undo", "Take the decision on this proposal back", self._undone)
@@ -65,7 +65,7 @@ class Controls:
             editor,
             widgets.HBox([self._measure, self._cancel, self._bar, panel.status]),
             self._reason,
-            widgets.HBox([self._accept, self._reject, self._undo]),
+            widgets.HBox([self._promote, self._reject, self._undo]),
             panel.error,
         ]
         self._load_files()
@@ -81,12 +81,12 @@ class Controls:
         if i is None:
             self._detail.value = page("<p>The estimator proposes nothing.</p>")
             self._panel.only(
-                dict.fromkeys((self._measure, self._accept, self._reject, self._undo, self._use, self._reset), False)
+                dict.fromkeys((self._measure, self._promote, self._reject, self._undo, self._use, self._reset), False)
             )
             return
         self._detail.value = page(self._panel.detail(i))
         decided = self._panel.standing(i).decided
-        doable = dict.fromkeys((self._measure, self._accept, self._reject, self._use), not decided)
+        doable = dict.fromkeys((self._measure, self._promote, self._reject, self._use), not decided)
         self._panel.only({**doable, self._undo: decided, self._reset: self._panel.rows[i].changed and not decided})
 
     def measuring(self, bar: Bar) -> None:
@@ -112,8 +112,8 @@ class Controls:
     def _start(self) -> Job[Loss]:
         return self._panel.start(self._choice.value)
 
-    def _accepted(self) -> None:
-        self._panel.decide(self._choice.value, "accept", self._reason.value)
+    def _promoted(self) -> None:
+        self._panel.decide(self._choice.value, "promote", self._reason.value)
         self._reason.value = ""
 
     def _rejected(self) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from harnesslab.lab import Lab
+from harnesslab.ledger import who_decided
 from harnesslab.store import Candidate
 from harnesslab.trainer.proposal import Proposal
 
@@ -31,23 +33,24 @@ class Standing:
         return self.candidate is not None and self.here and self.candidate.state in ("promoted", "rejected")
 
     @property
+    def measured(self) -> Mapping[str, Any] | None:
+        """The verdict on record, if it is one of the present baseline."""
+        return self.candidate.verdict if self.candidate is not None and self.here else None
+
+    @property
     def word(self) -> str:
         """The state in a word or two."""
         if self.candidate is None:
-            return "open"
-        words = {"promoted": "accepted", "rejected": "rejected", "undecided": "undecided", "pending": "open"}
-        return words[self.candidate.state] + ("" if self.here else " on an earlier baseline")
+            return "proposed"
+        return self.candidate.state + ("" if self.here else " on an earlier baseline")
 
     @property
     def sentence(self) -> str:
         """Who decided what, and why; empty while nothing was decided. Untrusted text inside."""
-        if self.candidate is None or self.candidate.state == "pending":
+        decider = who_decided(self.candidate.verdict) if self.candidate is not None else None
+        if self.candidate is None or decider is None:
             return f"Another version of it was {self.variant.state}." if self.variant is not None else ""
-        verdict = self.candidate.verdict or {}
-        person = verdict.get("decided_by") == "person"
-        who = verdict.get("who", "a person") if person else verdict.get("criterion", "the criterion")
-        against = ", against the criterion" if verdict.get("override") else ""
-        return f"{self.word.capitalize()} by {who}{against}: {self.candidate.reason or 'no reason was given'}"
+        return f"{self.word.capitalize()} by {decider}: {self.candidate.reason or 'no reason was given'}"
 
 
 class Record:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harnesslab.analysis.show import verdict_html
 from harnesslab.errors import ConfigError, HarnesslabError, OrderError
+from harnesslab.ledger import solved_counts
 from harnesslab.panels import markup
 from harnesslab.panels.base import Panel
 from harnesslab.panels.controls import Controls
@@ -43,7 +44,7 @@ class Row:
 
 
 class InterventionsPanel(Panel):
-    """Everything that the buttons do can be called, too: ``show``, ``edit``, ``measure``, ``accept``, ``reject``, ``undo``."""
+    """Everything that the buttons do can be called, too: ``show``, ``edit``, ``measure``, ``promote``, ``reject``, ``undo``."""
 
     def __init__(self, proposals: Proposals, trainer: Trainer):
         super().__init__()
@@ -75,9 +76,11 @@ class InterventionsPanel(Panel):
         """Measure proposal ``i`` beside the baseline and return the loss; waits for it."""
         return self.exclusive(lambda: self._keep(self._open_row(i), self.trainer.evaluate(self._row(i).proposal)))
 
-    def accept(self, i: int, *, reason: str) -> bool:
-        """Promote proposal ``i``; returns whether the baseline moved. Unmeasured proposals can be accepted, and are recorded so."""
-        return self.exclusive(lambda: self.decide(i, "accept", reason))
+    def promote(self, i: int, *, reason: str) -> bool:
+        """Promote proposal ``i``; returns whether the baseline moved. Unmeasured proposals can be promoted, and are recorded so."""
+        return self.exclusive(lambda: self.decide(i, "promote", reason))
+
+    accept = promote
 
     def reject(self, i: int, *, reason: str) -> None:
         """Turn proposal ``i`` down; it stays under its rejected ref with the reason."""
@@ -117,18 +120,20 @@ class InterventionsPanel(Panel):
         return self._job
 
     def decide(self, i: int, decision: str, reason: str) -> bool:
-        """See :meth:`accept` and :meth:`reject`."""
+        """See :meth:`promote` and :meth:`reject`."""
         row = self._open_row(i)
         if not reason.strip():
             raise ConfigError("write a reason first: it is stored with the decision")
         what = row.loss if row.loss is not None else row.proposal
         if (
-            decision == "accept"
+            decision == "promote"
             and isinstance(what, Loss)
             and what.verdict.baseline != self.trainer.lab.repo.baseline()
         ):
-            raise OrderError("this proposal was measured on an earlier baseline: measure it again before you accept it")
-        moved = self.trainer.accept(what, reason) if decision == "accept" else self.trainer.reject(what, reason)
+            raise OrderError(
+                "this proposal was measured on an earlier baseline: measure it again before you promote it"
+            )
+        moved = self.trainer.promote(what, reason) if decision == "promote" else self.trainer.reject(what, reason)
         self._decided.append(i)
         return moved
 
@@ -164,11 +169,12 @@ class InterventionsPanel(Panel):
         proposal = row.proposal
         by = f"{proposal.layer}, {proposal.kind}, proposed by {proposal.estimator}"
         parts = [f"<p><b>{text(proposal.name)}</b> ({text(by)}): {text(proposal.about, 400)}</p>"]
-        if sentence := (record or Record(lab)).of(proposal).sentence:
+        now = (record or Record(lab)).of(proposal)
+        if sentence := now.sentence:
             parts.append(f"<p class='hl-mark'>{text(sentence, 500)}</p>")
         parts.append(section("Diff to the baseline", markup.diff(proposal.diff(lab.harness().files))))
-        if row.loss is not None:
-            parts.append(section("Verdict", verdict_html(row.loss.judged.to_json())))
+        if verdict := row.loss.judged.to_json() if row.loss is not None else now.measured:
+            parts.append(section("Verdict", verdict_html(verdict)))
         parts.append(section("Prediction", prediction_html(proposal.prediction)))
         parts.append(section(f"Evidence ({len(proposal.evidence)})", evidence_html(proposal.evidence, lab)))
         return "".join(parts)
@@ -185,8 +191,9 @@ class InterventionsPanel(Panel):
         lines = [_count(len(self.rows))]
         record = Record(self.trainer.lab)
         for i, row in enumerate(self.rows):
-            measured = f"; {_measured(row.loss)}" if row.loss is not None else ""
-            lines.append(f"  [{i}] {record.of(row.proposal).word}: {row.proposal}{measured}")
+            now = record.of(row.proposal)
+            measured = _measured(row.loss, now)
+            lines.append(f"  [{i}] {now.word}: {row.proposal}" + (f"; {measured}" if measured else ""))
         return "\n".join(lines + [f"  refused {name}: {reason}" for name, reason in self.refused])
 
     def redraw(self) -> None:
@@ -227,15 +234,17 @@ class InterventionsPanel(Panel):
             f"{text(proposal.name)}<br>{text(proposal.kind)}",
             text(proposal.about),
             str(len(proposal.prediction.flips)) + " tasks",
-            text(_measured(row.loss)) if row.loss is not None else "not yet",
+            text(_measured(row.loss, now)) or "not yet",
         )
 
 
-def _measured(loss: Loss) -> str:
-    """What the criterion said, whatever a person decided."""
-    verdict = loss.judged
-    before, after = len(verdict.solved["baseline"]), len(verdict.solved["candidate"])
-    return f"solved {before} → {after} of {counted(verdict.tasks, 'task')}, {verdict.decision}: {verdict.why}"
+def _measured(loss: Loss | None, now: Standing) -> str:
+    """What was measured: here, whatever a person decided, else what is on record; empty where nothing was."""
+    note = loss.judged.to_json() if loss is not None else now.measured
+    counts = solved_counts(note)
+    if note is None or counts is None:
+        return ""
+    return f"solved {counts[0]} → {counts[1]} of {counted(counts[2], 'task')}, {note.get('decision')}: {note.get('why')}"
 
 
 def _count(proposals: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harnesslab.analysis.show import verdict_html
 from harnesslab.errors import ConfigError, OrderError
 from harnesslab.extras import comes_with
+from harnesslab.ledger import who_decided
 from harnesslab.panels.base import Panel
 from harnesslab.panels.markup import page, text
 from harnesslab.store import Candidate
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class VerdictPanel(Panel):
-    """Shows a loss. ``accept(reason=...)``, ``reject(reason=...)`` and ``undo()`` do what the buttons do."""
+    """Shows a loss. ``promote(reason=...)``, ``reject(reason=...)`` and ``undo()`` do what the buttons do."""
 
     def __init__(self, loss: Loss, trainer: Trainer):
         with comes_with("lab"):
@@ -27,21 +28,23 @@ class VerdictPanel(Panel):
         self.loss, self.trainer = loss, trainer
         self._view = widgets.HTML()
         self._reason = self.control(
-            widgets.Text(description="Reason", placeholder="why you accept or reject it; stored in git")
+            widgets.Text(description="Reason", placeholder="why you promote or reject it; stored in git")
         )
         self._reason.layout.width = "60%"
-        self._accept = self.button(
-            "Accept", "Make it part of the baseline, with your reason", self._accepted, "success"
+        self._promote = self.button(
+            "Promote", "Make it part of the baseline, with your reason", self._promoted, "success"
         )
         self._reject = self.button("Reject", "Keep it as rejected, with your reason", self._rejected, "danger")
         self._undo = self.button("Undo", "Take the decision back", self._take_back)
-        buttons = widgets.HBox([self._accept, self._reject, self._undo])
+        buttons = widgets.HBox([self._promote, self._reject, self._undo])
         self.box.children = [self._view, self._reason, buttons, self.error]
         self.redraw()
 
-    def accept(self, *, reason: str) -> bool:
+    def promote(self, *, reason: str) -> bool:
         """Promote the candidate; returns whether the baseline moved. Against the criterion it is recorded as an override."""
-        return bool(self.exclusive(lambda: self._decide("accept", reason)))
+        return bool(self.exclusive(lambda: self._decide("promote", reason)))
+
+    accept = promote
 
     def reject(self, *, reason: str) -> None:
         """Turn the candidate down; it stays under its rejected ref with the reason."""
@@ -69,7 +72,7 @@ class VerdictPanel(Panel):
     def redraw(self) -> None:
         self._view.value = page(self._body())
         decided = self.candidate.state in ("promoted", "rejected")
-        self.only({self._accept: not decided, self._reject: not decided, self._undo: decided})
+        self.only({self._promote: not decided, self._reject: not decided, self._undo: decided})
 
     def _body(self) -> str:
         stored = self.candidate.verdict or self.loss.verdict.to_json()
@@ -78,16 +81,11 @@ class VerdictPanel(Panel):
 
     def _standing(self) -> str:
         candidate = self.candidate
-        if candidate.state == "pending":
-            return "Nobody has decided yet."
-        verdict = candidate.verdict or {}
-        person = verdict.get("decided_by") == "person"
-        who = verdict.get("who", "a person") if person else verdict.get("criterion", "the criterion")
-        against = ", an override of the criterion" if verdict.get("override") else ""
-        return f"{candidate.state.capitalize()} by {who}{against}."
+        decider = who_decided(candidate.verdict)
+        return f"{candidate.state.capitalize()} by {decider}." if decider else "Nobody has decided yet."
 
-    def _accepted(self) -> None:
-        self._decide("accept", self._reason.value)
+    def _promoted(self) -> None:
+        self._decide("promote", self._reason.value)
         self._reason.value = ""
 
     def _rejected(self) -> None:
@@ -99,7 +97,7 @@ class VerdictPanel(Panel):
             raise OrderError(f"the candidate is {self.candidate.state} already; undo() takes that back")
         if not reason.strip():
             raise ConfigError("write a reason first: it is stored with the decision")
-        act = self.trainer.accept if decision == "accept" else self.trainer.reject
+        act = self.trainer.promote if decision == "promote" else self.trainer.reject
         return act(self.loss, reason)
 
     def _take_back(self) -> None:

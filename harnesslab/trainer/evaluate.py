@@ -8,7 +8,7 @@ from dataclasses import replace
 from harnesslab.harness.files import check_changes
 from harnesslab.harness.load import load_harness
 from harnesslab.lab import Lab
-from harnesslab.ledger import Verdict, now
+from harnesslab.ledger import OPEN, Verdict, now
 from harnesslab.rollout.metrics import METRICS
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Run
@@ -31,7 +31,7 @@ def make_candidate(lab: Lab, proposal: Proposal, written_with: str) -> Candidate
     check_changes(proposal.changes)
     baseline = lab.repo.baseline()
     load_harness(proposal.apply(lab.repo.files(baseline)), trust=lab.trust)
-    for waiting in lab.repo.candidates(state=("pending", "undecided"), limit=500).rows:
+    for waiting in lab.repo.candidates(state=OPEN, limit=500).rows:
         if waiting.parent == baseline and waiting.meta.get("content") == proposal.content:
             return waiting
     data = proposal.to_json()
@@ -44,7 +44,7 @@ async def evaluate(
     measurer: Measurer, parameter: Parameter, proposal: Proposal, candidate: Candidate, panel: Panel, bar: Bar,
     criterion: Criterion,
 ) -> Loss:  # fmt: skip
-    """Measure the candidate beside its baseline on the panel and judge it.
+    """Measure the candidate beside its baseline on the panel and judge it; the verdict is on record at once.
 
     Raises UnmeasurableRun when untrusted episodes could turn the verdict.
     """
@@ -59,6 +59,7 @@ async def evaluate(
             judgement = replace(judgement, why=f"{judgement.why}; {what}: {', '.join(tasks)}")
     new = changed_interventions(measurer.lab.repo.files(candidate.parent), measurer.lab.repo.files(candidate.commit))
     verdict = _verdict(criterion, judgement, candidate, pairs, (before, after), early, new)
+    measurer.lab.ledger.measured(candidate.id, verdict)
     return Loss(parameter, candidate.id, verdict, proposal=proposal, baseline=before, measured=after)
 
 

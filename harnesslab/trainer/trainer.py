@@ -50,7 +50,7 @@ class Trainer:
     """Trains the harness of a lab around a frozen backbone.
 
     The whole loop is ``for loss in trainer.epochs(n): loss.backward(); optimizer.step()``. Each part can be called
-    by itself: :meth:`measure`, :meth:`diagnose`, :meth:`propose`, :meth:`evaluate`, :meth:`accept`, :meth:`reject`.
+    by itself: :meth:`measure`, :meth:`diagnose`, :meth:`propose`, :meth:`evaluate`, :meth:`promote`, :meth:`reject`.
     ``trainer.harness`` is the Parameter.
     """
 
@@ -176,20 +176,22 @@ class Trainer:
 
     # -- a person decides -----------------------------------------------------------------------------
 
-    def accept(self, what: Loss | Proposal, reason: str, *, who: str | None = None) -> bool:
+    def promote(self, what: Loss | Proposal, reason: str, *, who: str | None = None) -> bool:
         """Promote, by a person's decision; recorded as theirs, and as an override if the criterion said no.
 
-        A Proposal that was not measured can be accepted, too; its record then says that nothing was measured.
+        A Proposal can be promoted without a measurement; its record then says so.
         Returns whether the baseline moved.
         """
         return self._decider.decide(what, "promote", reason, who or whoami(self.lab.path))
+
+    accept = promote
 
     def reject(self, what: Loss | Proposal, reason: str, *, who: str | None = None) -> bool:
         """Turn down, by a person's decision; kept under its rejected ref with the reason."""
         return self._decider.decide(what, "reject", reason, who or whoami(self.lab.path))
 
     def undo(self, candidate_id: str | None = None) -> None:
-        """Take back the last decision (or that on a candidate) where git allows it: the candidate is pending again."""
+        """Take back the last decision (or that on a candidate) where git allows it: the candidate waits for a decision again."""
         self._decider.undo(candidate_id)
 
     # -- the loop -------------------------------------------------------------------------------------

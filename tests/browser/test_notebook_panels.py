@@ -77,10 +77,10 @@ def test_panels_decide_in_a_real_notebook(page: Any, folder: Path) -> None:
     panel.get_by_label("Reason").fill("Five tasks flip, each because it fired.")
     _shoot(page, panel)
     panel.get_by_label("Reason").press("Tab")
-    accept = panel.get_by_role("button", name="Accept")
+    accept = panel.get_by_role("button", name="Promote")
     accept.focus()
     accept.press("Enter")
-    panel.get_by_text("Accepted by Ada: Five tasks flip, each because it fired.").first.wait_for()
+    panel.get_by_text("Promoted by Ada: Five tasks flip, each because it fired.").first.wait_for()
 
     _check_git(folder / "labs" / "tables")
     _check_static(page)
@@ -112,7 +112,7 @@ def _check_git(folder: Path) -> None:
 
 def _check_static(page: Any) -> None:
     """After a restart the widgets are gone; the summary below them is still there, up to date, and says what to do."""
-    written = page.locator(".jp-Cell.jp-CodeCell").nth(2).locator("details td", has_text="accepted")
+    written = page.locator(".jp-Cell.jp-CodeCell").nth(2).locator("details td", has_text="promoted")
     written.first.wait_for(state="attached")  # the kernel updates it after the widgets
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
     page.evaluate("window.jupyterapp.commands.execute('kernelmenu:shutdown')")
@@ -122,7 +122,7 @@ def _check_static(page: Any) -> None:
     open_notebook(page)
     summary = page.locator(".jp-Cell.jp-CodeCell").nth(2).locator("details", has_text="Run the cell again").first
     summary.locator("summary").first.click()
-    summary.locator("td", has_text="accepted").first.wait_for()
+    summary.locator("td", has_text="promoted").first.wait_for()
     assert "Five tasks flip, each because it fired." in summary.text_content()
 
 

@@ -43,7 +43,7 @@ def test_accept_moves_the_baseline_and_is_recorded_as_a_persons(panel: Intervent
     assert (promoted.verdict["who"], promoted.verdict["decided_by"]) == ("Ada", "person")
     assert promoted.verdict["override"] is False
     assert len(promoted.verdict["flips"]) == 4
-    assert panel.standing(0).word == "accepted"
+    assert panel.standing(0).word == "promoted"
 
 
 def test_buttons_do_the_same(panel: InterventionsPanel, trainer: Any) -> None:
@@ -57,18 +57,18 @@ def test_buttons_do_the_same(panel: InterventionsPanel, trainer: Any) -> None:
     assert "It helps nobody." in panel._ui._detail.value
     press(panel, "Undo")
     assert trainer.lab.repo.candidate(row.id).state == "pending"
-    assert panel.standing(1).word == "open"
+    assert panel.standing(1).word == "pending"
 
 
 def test_a_decision_without_a_reason_is_shown_as_an_error_and_changes_nothing(
     panel: InterventionsPanel, trainer: Any
 ) -> None:
-    press(panel, "Accept")
+    press(panel, "Promote")
     assert "write a reason first" in panel.error.value
     assert panel.log == ["write a reason first: it is stored with the decision"]
     assert trainer.lab.repo.candidates().total == 0
     assert not panel.busy
-    assert not panel._ui._accept.disabled
+    assert not panel._ui._promote.disabled
 
 
 def test_a_handler_that_raises_shows_its_escaped_message_and_gives_the_buttons_back(
@@ -108,11 +108,11 @@ def test_decisions_show_after_the_panel_is_made_again(panel: InterventionsPanel,
     with pytest.raises(OrderError, match="rejected already"):
         again.accept(1, reason="yes")
     again.undo(1)
-    assert again.standing(1).word == "open"
+    assert again.standing(1).word == "pending"
     panel.accept(0, reason="good")
     third = hl.panels.interventions(proposals)
-    assert third.standing(0).word == "accepted"
-    assert third.standing(1).word == "open on an earlier baseline"
+    assert third.standing(0).word == "promoted"
+    assert third.standing(1).word == "pending on an earlier baseline"
 
 
 def test_accepting_what_was_measured_on_an_earlier_baseline_is_refused(panel: InterventionsPanel) -> None:
@@ -120,7 +120,7 @@ def test_accepting_what_was_measured_on_an_earlier_baseline_is_refused(panel: In
     panel.accept(0, reason="good")
     with pytest.raises(OrderError, match="measure it again"):
         panel.accept(1, reason="also good")
-    assert panel.standing(1).word == "open on an earlier baseline"
+    assert panel.standing(1).word == "measured on an earlier baseline"
 
 
 def test_an_override_is_shown_as_one(panel: InterventionsPanel, trainer: Any) -> None:
@@ -128,7 +128,7 @@ def test_an_override_is_shown_as_one(panel: InterventionsPanel, trainer: Any) ->
     assert loss.verdict.decision == "reject"
     panel.accept(1, reason="I want it all the same.")
     assert trainer.lab.repo.candidate(loss.candidate).verdict["override"] is True
-    assert "against the criterion" in panel.static()
+    assert "(override)" in panel.static()
     panel.undo()
     panel.accept(1, reason="Still.")
     assert trainer.lab.repo.candidate(loss.candidate).verdict["override"] is True
@@ -140,9 +140,9 @@ def test_undo_without_a_number_takes_the_last_decision_back(panel: Interventions
     panel.reject(0, reason="a")
     panel.reject(1, reason="b")
     panel.undo()
-    assert [panel.standing(i).word for i in (0, 1)] == ["rejected", "open"]
+    assert [panel.standing(i).word for i in (0, 1)] == ["rejected", "pending"]
     panel.undo()
-    assert [panel.standing(i).word for i in (0, 1)] == ["open", "open"]
+    assert [panel.standing(i).word for i in (0, 1)] == ["pending", "pending"]
     with pytest.raises(OrderError, match="no decision to undo"):
         panel.undo(1)
 
@@ -158,7 +158,7 @@ def test_an_edit_is_checked_and_takes_the_proposals_place(panel: InterventionsPa
     assert float(panel.measure(1)) < 0
     panel.reject(1, reason="twice the same")
     again = hl.panels.interventions(proposals)
-    assert again.standing(1).word == "open"
+    assert again.standing(1).word == "proposed"
     assert again.standing(1).sentence == "Another version of it was rejected."
 
 
@@ -210,7 +210,7 @@ def test_measuring_from_the_button_keeps_the_panel_busy_and_follows(panel: Inter
     job = panel._job
     assert job is not None
     assert panel.busy
-    assert panel._ui._accept.disabled
+    assert panel._ui._promote.disabled
     assert not panel._ui._cancel.disabled
     with pytest.raises(OrderError, match="busy"):
         panel.accept(0, reason="now")
@@ -220,7 +220,7 @@ def test_measuring_from_the_button_keeps_the_panel_busy_and_follows(panel: Inter
     assert panel.rows[0].loss is not None
     assert "8/8 episodes" in panel.status.value
     assert panel._ui._cancel.disabled
-    assert not panel._ui._accept.disabled
+    assert not panel._ui._promote.disabled
     assert "solved 0 → 4 of 4" in panel._ui._table.value
 
 
@@ -286,7 +286,7 @@ def test_unknown_numbers_are_named(panel: InterventionsPanel) -> None:
 def test_an_empty_list_can_be_shown(trainer: Any) -> None:
     panel = hl.panels.interventions(trainer.propose())
     assert panel.plain() == "0 proposals"
-    assert panel._ui._accept.disabled
+    assert panel._ui._promote.disabled
 
 
 def test_without_a_trainer_the_error_says_how_to_give_one(proposals: Any, trainer: Any) -> None:

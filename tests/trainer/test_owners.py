@@ -270,7 +270,7 @@ def test_a_loss_that_nobody_acts_on_is_told_once_and_not_measured_twice(open_lab
         losses = list(made.epochs(10))
     assert [loss.proposal.name for loss in losses] == ["contract/hint0", "contract/hint1"]
     assert len([w for w in told if w.category is UndecidedLoss]) == 1
-    assert lab.repo.candidates(state="pending").total == 2
+    assert lab.repo.candidates(state="measured").total == 2
     assert made.accept(losses[1], reason="later") is True
 
 

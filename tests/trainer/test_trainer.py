@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,12 +23,15 @@ from harnesslab.errors import (
     OrderError,
     UnmeasurableRun,
 )
-from harnesslab.ledger import Verdict
+from harnesslab.ledger import Verdict, solved_counts, who_decided
 from harnesslab.llm import Completion
 from harnesslab.rollout.null import null_policy
 from harnesslab.rollout.progress import Bar
+from harnesslab.store import LabRepo
 from tests.conftest import always
 from tests.worlds import CorridorWorld
+
+ROOT = Path(__file__).parents[2]
 
 RIGHT = "kind: prompt\nabout: Say where the door is.\nparams:\n  text: The door is on the right.\n"
 WRONG = "kind: prompt\nabout: Say it wrongly.\nparams:\n  text: The door is on the left.\n"
@@ -226,6 +232,51 @@ def test_a_person_goes_the_same_road_and_is_recorded(open_lab: Callable[..., Any
     assert "bob" in repr(lab.log())
 
 
+def test_a_measurement_is_on_record_before_anybody_decides(open_lab: Callable[..., Any]) -> None:
+    lab = open_lab()
+    made = trainer(lab, RIGHT, WRONG)
+    good, _ = made.propose(made.diagnose())
+    loss = made.evaluate(good)
+    with contextlib.closing(LabRepo.open(lab.path)) as another_process:
+        [row] = another_process.candidates(state="measured").rows
+    assert row.id == loss.candidate and Verdict.from_json(row.verdict or {}) == loss.judged
+    assert who_decided(row.verdict) is None and row.decided_at is None
+    assert "0 -> 8 of 8" in repr(lab.pending())
+    assert made.promote(good, reason="as measured", who="ada") is True, "a proposal, as after a restart"
+    verdict = lab.repo.verdict(lab.repo.baseline())
+    assert (verdict["criterion"], verdict["tasks"], verdict["who"]) == (loss.judged.criterion, 8, "ada")
+    made.undo()
+    assert lab.repo.candidate(loss.candidate).state == "measured"
+
+
+def test_a_kill_after_the_measurement_keeps_it(open_lab: Callable[..., Any], tmp_path: Path) -> None:
+    program = f"""
+import os, signal
+import harnesslab as hl
+from tests.trainer.test_trainer import RIGHT, trainer
+from tests.worlds import CorridorWorld
+made = trainer(hl.Lab.open({str(tmp_path / "killed")!r}, env=CorridorWorld()), RIGHT)
+loss = next(made.epochs(1))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    lab = open_lab("killed")
+    [row] = lab.repo.candidates(state="measured").rows
+    assert solved_counts(row.verdict) == (0, 8, 8) and row.delta == 8
+    [loss] = _decided(trainer(lab, RIGHT))
+    assert loss.candidate == row.id and lab.repo.candidate(row.id).state == "promoted"
+
+
+def _decided(made: hl.Trainer) -> list[hl.Loss]:
+    losses = []
+    for loss in made.resume():
+        loss.backward()
+        made.optimizer.step()
+        losses.append(loss)
+    return losses
+
+
 def test_a_moved_baseline_is_told_and_nothing_is_lost(open_lab: Callable[..., Any]) -> None:
     lab = open_lab()
     made = trainer(lab, RIGHT, WRONG)
@@ -236,7 +287,7 @@ def test_a_moved_baseline_is_told_and_nothing_is_lost(open_lab: Callable[..., An
     with pytest.raises(BaselineMoved):
         made.optimizer.step()
     assert made.harness.grad is not None
-    assert lab.repo.candidate(loss.candidate).state == "pending"
+    assert lab.repo.candidate(loss.candidate).state == "measured"
 
 
 def test_a_decision_that_failed_leaves_the_loss_as_it_was(open_lab: Callable[..., Any]) -> None:
