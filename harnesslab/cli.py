@@ -206,11 +206,16 @@ def train(
     config: Annotated[Path, typer.Argument(help="a file such as config/train_harness.yaml")],
     epochs: Annotated[int, typer.Option(min=1)] = 10,
     resume: Annotated[bool, typer.Option("--resume", help="continue interrupted epochs")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help="run code that the lab names, its Python included")] = False,
 ) -> None:
-    """Train without a notebook: the MiningEstimator proposes, StrictPareto decides."""
+    """Train without a notebook: the MiningEstimator proposes, StrictPareto decides. Paths in the file are relative to it."""
     from harnesslab import MiningEstimator, Trainer
+    from harnesslab.trainer.config import open_lab, read_config
 
-    trainer = Trainer(config_path=config, estimator=MiningEstimator())
+    lab = open_lab(read_config(config), trust=True) if trust else None
+    if lab is not None:
+        typer.echo(f"lab: {lab.path}")
+    trainer = Trainer(lab=lab, config_path=config, estimator=MiningEstimator())
     for loss in trainer.resume() if resume else trainer.epochs(epochs):
         loss.backward()
         trainer.optimizer.step()

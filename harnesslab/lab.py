@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, Store
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.labenv import remember, remembered, remembered_environment
-from harnesslab.labfolder import full_path, is_lab, near, refuse_moving
+from harnesslab.labfolder import full_path, is_lab, move_aside, near, refuse_moving
 from harnesslab.ledger import OPEN, Ledger, solved_counts, who_decided
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
@@ -96,6 +95,11 @@ class Lab:
         """Whether the lab is on disk; one from :meth:`prepare` may not be yet."""
         return self._starter is None or "repo" in self.__dict__
 
+    @property
+    def recorded(self) -> bool:
+        """Whether there are records; asking for :attr:`runs` starts them."""
+        return "runs" in self.__dict__ or RunStore.exists(self.path)
+
     @cached_property
     def repo(self) -> LabRepo:
         """Its git repository."""
@@ -132,7 +136,7 @@ class Lab:
         refuse_moving(self.path)
         starter = read_folder(self.environment.starter())
         opened = _openings_of(self.path)
-        aside = _move_aside(self.path)
+        aside = move_aside(self.path)
         self._starter = starter
         past = [{**opening, "lab": opening["lab"] or aside.name} for opening in opened]
         if past:
@@ -327,14 +331,3 @@ def _played(runs: RunStore, opening: Mapping[str, Any]) -> str:
     """The environment of the run that an older record of an opening belongs to."""
     found = runs.runs(split="sealed", commit=opening["commit"], limit=1)
     return str(found[0]["identity"].get("environment", "")) if found else ""
-
-
-def _move_aside(folder: Path) -> Path:
-    """Rename a lab's folder to the first free ``NAME.n``."""
-    number = 1
-    while os.path.lexists(aside := folder.with_name(f"{folder.name}.{number}")):
-        number += 1
-    try:
-        return folder.rename(aside)
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be moved aside: {error.strerror}") from error

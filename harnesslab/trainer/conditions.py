@@ -42,7 +42,7 @@ class Conditions:
         except ValidationError:  # another version wrote it
             settings = Settings()
         # No limit is given: the lab's book has the one that was set last.
-        return cls(lab, settings, Meter(_prices(settings), book=LabBook(lab.runs)))
+        return cls(lab, settings, Meter(_prices(settings), book=LabBook(lab)))
 
     def remember(self) -> None:
         """Note the settings in the lab's records, for :meth:`remembered`."""
@@ -111,7 +111,7 @@ def make_meter(lab: Lab, settings: Settings) -> Meter:
         max_tokens=settings.max_tokens,
         max_seconds=settings.max_seconds,
         max_money=settings.max_money,
-        book=LabBook(lab.runs),
+        book=LabBook(lab),
     )
 
 

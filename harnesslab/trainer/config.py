@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from harnesslab.errors import ConfigError
+from harnesslab.labfolder import looks_like_lab
 from harnesslab.rollout.env import Split
 from harnesslab.rollout.episode import REPLY_SECONDS
+from harnesslab.rollout.process.folder import is_path
+from harnesslab.rollout.registry import is_installed
 
 if TYPE_CHECKING:
     from harnesslab.lab import Lab
@@ -87,9 +90,11 @@ class Model(BaseModel):
 
 
 class TrainFile(BaseModel):
-    """The whole of a training's file."""
+    """The whole of a training's file. ``file`` is where it was read: its paths are relative to that file's folder."""
 
     model_config = ConfigDict(extra="forbid")
+
+    _file: Path = PrivateAttr(default_factory=lambda: Path("settings").resolve())
 
     format: Literal[1] = 1
     lab: str | None = None
@@ -100,7 +105,7 @@ class TrainFile(BaseModel):
 
 def read_config(path: str | Path) -> TrainFile:
     """Read and check a training's file. Raises ConfigError, naming file and key."""
-    file = Path(path)
+    file = Path(path).expanduser()
     try:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -108,9 +113,11 @@ def read_config(path: str | Path) -> TrainFile:
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
     try:
-        return TrainFile.model_validate(data or {})
+        found = TrainFile.model_validate(data or {})
     except ValidationError as error:
         raise ConfigError(f"{file}: {explain(error)}") from error
+    found._file = file.resolve()
+    return found
 
 
 def make_settings(given: Settings | dict[str, Any] | None, base: Settings) -> Settings:
@@ -123,13 +130,26 @@ def make_settings(given: Settings | dict[str, Any] | None, base: Settings) -> Se
         raise ConfigError(f"settings: {explain(error)}") from error
 
 
-def open_lab(config: TrainFile, base: Path) -> Lab:
-    """The lab that the file names, relative to the file's folder's parent (the project)."""
+def open_lab(config: TrainFile, *, trust: bool = False) -> Lab:
+    """The lab that the file names; one that is not there is made when it is first used.
+
+    ``trust``: as for Lab.open. Raises ConfigError; among others, for a file that came with a lab and names code to run.
+    """
     from harnesslab.lab import Lab
 
     if config.lab is None:
         raise ConfigError("no lab: pass lab=..., or name one in the configuration file")
-    return Lab.open(base / Path(config.lab).expanduser(), env=config.env)
+    lab, env = _path(config, config.lab), config.env
+    if env is not None and is_path(env):
+        env = str(_path(config, env))
+    foreign = next((folder for folder in config._file.parents if looks_like_lab(folder)), None)
+    if env is not None and foreign is not None and not trust and not is_installed(env, outside=foreign):
+        raise ConfigError(
+            f"{config._file}, key 'env': this file is part of the lab {foreign}, and {env[:200]!r} is not an installed "
+            f"environment, so loading it would run the lab's code: pass lab=hl.Lab.open({str(lab)!r}, env={env[:200]!r}) if you know it, "
+            "or use harnesslab train --trust"
+        )
+    return Lab.prepare(lab, env=env, trust=trust)
 
 
 def open_llm(config: TrainFile) -> Backbone:
@@ -144,14 +164,24 @@ def open_llm(config: TrainFile) -> Backbone:
         if not isinstance(variable, str) or not os.environ.get(variable):
             raise ConfigError(f"llm.options.api_key_env: the environment variable {variable!r} is not set")
         options["api_key"] = os.environ[variable]
+    if isinstance(options.get("cache"), str):
+        options["cache"] = str(_path(config, options["cache"]))
     try:
         if config.llm.model is None:
-            return LLM.local(str(config.llm.local), **options)
+            local = str(config.llm.local)
+            return LLM.local(str(_path(config, local)) if local.endswith(".gguf") else local, **options)
         if isinstance(options.get("connection"), dict):
             options["connection"] = Connection(**options["connection"])
         return LLM(config.llm.model, **options)
     except TypeError as error:
         raise ConfigError(f"llm.options: {error}") from error
+
+
+def _path(config: TrainFile, path: str) -> Path:
+    try:
+        return (config._file.parent / Path(path).expanduser()).resolve()
+    except (RuntimeError, ValueError, OSError) as error:  # the home of nobody, a loop of links, a null byte
+        raise ConfigError(f"{config._file}: {path!r} is not a usable path: {error}") from error
 
 
 def explain(error: ValidationError) -> str:

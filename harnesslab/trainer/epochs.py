@@ -60,7 +60,8 @@ class Epochs:
 
     def resume(self) -> Iterator[Loss]:
         """Go on from the journal."""
-        state = self._trainer.lab.runs.journal_get(0, JOURNAL)
+        lab = self._trainer.lab
+        state = lab.runs.journal_get(0, JOURNAL) if lab.recorded else None
         if state:
             # A kernel that died between the decision and the journal has finished that epoch all the same.
             self._count(state)
@@ -70,6 +71,9 @@ class Epochs:
 
     def _go(self, state: dict[str, Any]) -> Iterator[Loss]:
         self._require_no_grad()
+        # A setting that leaves no task must not leave a new lab either.
+        for split in ("search", "gate"):
+            self._trainer.panel(split)
         # Before the first measurement, too, which is often the longest.
         self._put(state)
         skipped = 0

@@ -67,7 +67,8 @@ class Trainer:
         executor: Executor | None = None,
     ):
         """What is not given is taken from the file at ``config_path``, else the default: ManualEstimator,
-        StrictPareto, GreedyMonotonic. ``settings``: see :class:`~harnesslab.trainer.config.Settings`. ``executor``:
+        StrictPareto, GreedyMonotonic. Paths in the file are relative to it. Nothing is written before the first
+        measurement; a lab that the file names is made then. ``settings``: see :class:`~harnesslab.trainer.config.Settings`. ``executor``:
         plays the episodes, for example ``distributed.Client(...).get_executor()`` (extra ``dask``); set
         ``settings={"workers": n}`` to keep its workers busy.
 
@@ -76,7 +77,7 @@ class Trainer:
         check_parts(lab=lab, llm=llm, estimator=estimator, criterion=criterion, optimizer=optimizer)
         config = read_config(config_path) if config_path is not None else TrainFile()
         self.settings = make_settings(settings, config.settings)
-        self.lab = lab if lab is not None else open_lab(config, Path(config_path or ".").resolve().parent.parent)
+        self.lab = lab if lab is not None else open_lab(config)
         self.llm: Backbone = llm if llm is not None else open_llm(config)
         self.estimator: Estimator = estimator if estimator is not None else ManualEstimator()
         self.criterion: Criterion = criterion if criterion is not None else StrictPareto()
@@ -92,6 +93,10 @@ class Trainer:
         self._decider = Decider(self.lab, self.harness, self.optimizer)
         self._epochs = Epochs(self)
         note(self)
+        if lab is None and self.settings.progress:
+            print(
+                f"lab: {self.lab.path}" + ("" if self.lab.exists else " (new; made when the first measurement starts)")
+            )
 
     # -- one step at a time ---------------------------------------------------------------------------
 
@@ -244,7 +249,7 @@ class Trainer:
     def preview(self, epochs: int = 1) -> Table:
         """What epochs would cost at most, before anything is spent, estimated from the runs in the store."""
         episodes = len(self.panel("search")) + 2 * len(self.panel("gate"))
-        typical = typical_episode(self.lab.runs)
+        typical = typical_episode(self.lab.runs) if self.lab.recorded else None
         budget = self.settings.budget or step_budget(self.lab.environment)
         calls = typical["steps"] if typical else budget
         row = {
@@ -275,9 +280,9 @@ class Trainer:
     def _measure(
         self, split: Split, commit: str | None, llm: Backbone | None, fresh: bool
     ) -> tuple[Coroutine[Any, Any, Run], Bar]:
+        panel = self.panel(split)
         baseline = self.lab.repo.baseline()
         commit = self.lab.repo.resolve(commit) if commit else baseline
-        panel = self.panel(split)
         # Several may stand below one another: what is not the usual is named.
         harness = f" at {commit[:10]}" if commit != baseline else ""
         model = f" with {identity_of(llm)['model']}" if llm is not None else ""

@@ -401,7 +401,7 @@ def test_a_configuration_file_does_the_same(open_lab: Callable[..., Any], tmp_pa
     config = tmp_path / "config" / "train_harness.yaml"
     config.parent.mkdir()
     config.write_text(
-        "format: 1\nlab: labs/t\nenv: tables\nsettings: {search: 4, gate: 3, progress: false}\n", encoding="utf-8"
+        "format: 1\nlab: ../labs/t\nenv: tables\nsettings: {search: 4, gate: 3, progress: false}\n", encoding="utf-8"
     )
     made = hl.Trainer(llm=hl.LLM.random(0), config_path=config)
     assert len(made.measure()) == 4 and made.lab.path == tmp_path / "labs" / "t"
