@@ -244,7 +244,9 @@ def _measured(loss: Loss | None, now: Standing) -> str:
     counts = solved_counts(note)
     if note is None or counts is None:
         return ""
-    return f"solved {counts[0]} → {counts[1]} of {counted(counts[2], 'task')}, {note.get('decision')}: {note.get('why')}"
+    return (
+        f"solved {counts[0]} → {counts[1]} of {counted(counts[2], 'task')}, {note.get('decision')}: {note.get('why')}"
+    )
 
 
 def _count(proposals: int) -> str:
