@@ -182,10 +182,9 @@ def test_unusable_paths_are_told(tmp_path: Path) -> None:
         Recording.open(tmp_path / "old.jsonl" / "below.jsonl")
 
 
-def test_a_folder_that_went_away_is_told(tmp_path: Path) -> None:
+def test_a_file_in_the_folder_s_place_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     cached = Cached(Counting(), Recording.open(folder / "a.jsonl"))
-    folder.rmdir()
     folder.write_text("in the way", "utf-8")
     with pytest.raises(BackboneError, match="could not be written"):
         ask(cached, user("a"))
