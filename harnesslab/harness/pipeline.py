@@ -44,7 +44,7 @@ class Reply(Protocol):
 
     @property
     def tool_calls(self) -> Sequence[dict[str, Any]]:
-        """Its tool calls in OpenAI's form."""
+        """Its tool calls: ``{"id", "name", "arguments"}``, or OpenAI's nested form."""
 
     @property
     def finish_reason(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from harnesslab.errors import BackboneError
 from harnesslab.llm.body import digest
+from harnesslab.llm.replies import tool_calls
 from harnesslab.llm.types import Completion, Request
 
 Script = Callable[[Sequence[Mapping[str, Any]]], str]
@@ -61,15 +62,14 @@ class RandomControl:
 
 
 def _native(text: str) -> tuple[dict[str, Any], ...]:
-    """The reply as one tool call in OpenAI's form; empty where it is no object of a name and arguments."""
+    """The reply as one tool call; empty where it is not an object of a name and arguments."""
     try:
         value = json.loads(text)
     except ValueError:
         return ()
     if not isinstance(value, dict) or set(value) != {"name", "arguments"}:
         return ()
-    inner = {"name": str(value["name"]), "arguments": json.dumps(value["arguments"], ensure_ascii=False)}
-    return ({"id": "call-0", "type": "function", "function": inner},)
+    return tool_calls({"id": "call-0", **value})
 
 
 def _babble(messages: Sequence[Mapping[str, Any]], dice: random.Random) -> str:

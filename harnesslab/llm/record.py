@@ -26,6 +26,7 @@ from filelock import FileLock
 
 from harnesslab.errors import BackboneError, ConfigError, ReplayMiss
 from harnesslab.llm.body import digest
+from harnesslab.llm.replies import tool_calls
 from harnesslab.llm.types import Completion
 from harnesslab.redaction import scrub
 
@@ -266,7 +267,7 @@ def _record(key: tuple[str, int], body: Mapping[str, Any], completion: Completio
 def _completion(record: Mapping[str, Any], body: Mapping[str, Any]) -> Completion:
     return Completion(
         text=record["t"],
-        tool_calls=tuple(record.get("c", ())),
+        tool_calls=tool_calls(record.get("c", ())),
         finish_reason=record.get("f", "stop"),
         prompt_tokens=record["u"][0],
         completion_tokens=record["u"][1],

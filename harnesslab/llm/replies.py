@@ -150,7 +150,7 @@ def tool_calls(raw: Any) -> tuple[dict[str, Any], ...]:
     An entry without a name continues the one before it; several objects glued together become several calls.
     """
     entries: list[dict[str, Any]] = []
-    for item in raw if isinstance(raw, list) else [raw]:
+    for item in raw if isinstance(raw, (list, tuple)) else [raw]:
         if not isinstance(item, Mapping):
             continue
         inner = item.get("function")

@@ -30,7 +30,8 @@ class Completion:
     """One reply. ``body`` is the exact request body that was sent; seconds are wall time of the live call.
 
     ``model`` is the name that the server reported. ``cached`` is true when the reply was replayed.
-    Token counts are the server's; 0 where it reports none.
+    Token counts are the server's; 0 where it reports none. ``tool_calls`` are ``{"id", "name", "arguments"}``, the
+    arguments an object, or the text that could not be read as one; calls in OpenAI's nested form are put into this shape.
     """
 
     text: str

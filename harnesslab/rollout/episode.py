@@ -17,8 +17,9 @@ from typing import Any
 from harnesslab.errors import BackboneError, EnvironmentFault, HarnesslabError, InterventionFault
 from harnesslab.harness.context import Action, Context, Decision, Proposal, Turn
 from harnesslab.harness.pipeline import Pipeline
+from harnesslab.llm.replies import tool_calls
 from harnesslab.llm.types import Backbone, Completion, Request
-from harnesslab.rollout.control import tool_calls
+from harnesslab.rollout.control import tool_calls as possible_calls
 from harnesslab.rollout.env import Task, TextEnv
 from harnesslab.rollout.guard import GuardedEnv, Seen, clean
 from harnesslab.rollout.own import forced
@@ -128,7 +129,7 @@ async def _steps(
             tools=ready.tools,
             temperature=ready.draft.temperature,
             max_tokens=ready.draft.max_tokens,
-            options=(ready.options or tool_calls(context)) if control else (),
+            options=(ready.options or possible_calls(context)) if control else (),
         )
         key = (seed, episode.seed, episode.repeat, index)
         replies = await _ask(backbone, request, ready.draft.samples, key, spend, limits)
@@ -230,7 +231,7 @@ async def _complete(backbone: Backbone, request: Request, repeat: int, limits: L
     if not isinstance(reply, Completion) or not isinstance(reply.text, str):
         message = f"the backbone {backbone!r:.80} returned {type(reply).__name__}; complete() must return a Completion with text"
         raise BackboneError(message, cause="broke")
-    return reply
+    return replace(reply, tool_calls=tool_calls(reply.tool_calls)) if reply.tool_calls else reply
 
 
 def _seeded(request: Request, key: tuple[int, ...], number: int) -> Request:

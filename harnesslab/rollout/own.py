@@ -30,7 +30,7 @@ def forced(context: Context, choices: int, proposal: Proposal, replaced: Action 
         return True
     if replaced is not None and (proposal.action is None or _words(replaced) != _words(proposal.action)):
         return True
-    said = parse(proposal.raw, proposal.tool_calls, context.protocol, context.tools).action
+    said = parse(proposal.raw, proposal.tool_calls, context.protocol, context.tools, cut=proposal.cut).action
     if said is not None:
         return _words(said) != _words(executed)
     arguments = (str((call.get("function") or call).get("arguments", "")) for call in proposal.tool_calls)
