@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harnesslab.errors import ConfigError
+from harnesslab.llm.aside import ask
 from harnesslab.llm.chat import ChatBackbone
 from harnesslab.llm.record import Recording
 from harnesslab.llm.types import Backbone, Completion, Request
@@ -52,9 +53,7 @@ class Cached:
             "max_tokens": request.max_tokens,
             "seed": request.seed,
         }
-        return await self._recording.through(
-            body, repeat, lambda: self._backbone.complete(request, repeat=repeat), self
-        )
+        return await self._recording.through(body, repeat, lambda: ask(self._backbone, request, repeat), self)
 
     def close(self) -> None:
         """Close the recording; the backbone stays its owner's."""

@@ -17,6 +17,7 @@ from typing import Any
 from harnesslab.errors import BackboneError, EnvironmentFault, HarnesslabError, InterventionFault
 from harnesslab.harness.context import Action, Context, Decision, Proposal, Turn
 from harnesslab.harness.pipeline import Pipeline
+from harnesslab.llm.aside import ask
 from harnesslab.llm.replies import tool_calls
 from harnesslab.llm.types import Backbone, Completion, Request
 from harnesslab.rollout.control import tool_calls as possible_calls
@@ -219,7 +220,7 @@ async def _complete(backbone: Backbone, request: Request, repeat: int, limits: L
     """One reply. Whatever the backbone does wrong becomes one BackboneError."""
     try:
         async with asyncio.timeout(limits.reply):
-            reply = await backbone.complete(request, repeat=repeat)
+            reply = await ask(backbone, request, repeat)
     except HarnesslabError:
         raise
     except TimeoutError as error:
