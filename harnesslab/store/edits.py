@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,8 +39,10 @@ def dirty(git: Git) -> list[str]:
     against = checked_out(git)
     if against is None:
         return []
-    # A file that was only touched looks changed to diff-index until the index is refreshed; `diff` compares contents.
-    changed = set(changed_files(git, against)) | set(staged_files(git, against))
+    # A file that was only touched looks changed until the index is refreshed, as `diff` does: here a copy, since looking writes nothing.
+    with _index_copy(git) as scratch:
+        env = {"GIT_INDEX_FILE": str(scratch / "index")}
+        changed = set(changed_files(git, against, env)) | set(staged_files(git, against, env))
     changed |= set(split_names(git.run("ls-files", "--others", "--exclude-standard", "-z")))
     return sorted(changed)
 
@@ -95,11 +97,7 @@ def _as_stored(git: Git, against: str, paths: Sequence[str]) -> dict[str, bytes 
     """
     if not paths:
         return {}
-    scratch = Path(tempfile.mkdtemp(prefix="harnesslab-"))
-    try:
-        index = Path(git.text("rev-parse", "--absolute-git-dir")) / "index"
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copyfile(index, scratch / "index")
+    with _index_copy(git) as scratch:
         (scratch / "objects").mkdir()
         objects = git.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
         env = {
@@ -117,6 +115,19 @@ def _as_stored(git: Git, against: str, paths: Sequence[str]) -> dict[str, bytes 
         blobs = {path: blob for path in paths if (blob := found.get(path, ["", ""])[0])}
         contents = git.objects((blob for path, blob in blobs.items() if found[path][1] != "D"), env=env)
         return {path: contents.get(blob) for path, blob in blobs.items()}
+
+
+@contextlib.contextmanager
+def _index_copy(git: Git) -> Iterator[Path]:
+    """A temporary folder with a copy of the index, removed afterwards.
+
+    Its time is kept: git compares the content of files that are as new as the index.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="harnesslab-"))
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy2(Path(git.text("rev-parse", "--absolute-git-dir")) / "index", scratch / "index")
+        yield scratch
     except OSError as error:
         raise StoreError(f"A temporary index for {git.path} could not be written: {error.strerror}.") from None
     finally:

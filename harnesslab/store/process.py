@@ -50,7 +50,6 @@ _SETTINGS = (
     "-c", "core.protectNTFS=true",
     "-c", "core.bigFileThreshold=4m",  # larger files are compared as binary: a diff of one would not fit into memory
     "-c", "submodule.recurse=false",
-    "-c", "diff.autoRefreshIndex=false",  # looking writes no index
     "-c", "gc.auto=0",
     "-c", "maintenance.auto=false",
     "-c", "advice.detachedHead=false",
