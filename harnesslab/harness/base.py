@@ -7,13 +7,27 @@ regulation that forbids repeats narrows the choices (``shape``) as well as the a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from harnesslab.harness.context import Context, Decision, Draft, Proposal
 
 Layer: TypeAlias = Literal["contract", "skill", "action", "regulation"]
 LAYERS: tuple[Layer, ...] = ("contract", "skill", "action", "regulation")
+HOOKS = ("shape", "realize", "rank", "regulate")
+"""Names of the hooks, in the order of a step."""
+
+
+class Trigger(Protocol):
+    """When an intervention is asked; :class:`~harnesslab.harness.kind.When` is the one that YAML files use."""
+
+    def holds(self, context: Context) -> bool:
+        """Whether the hooks are asked at this step."""
+        ...
+
+    def concerns(self, proposal: Proposal) -> bool:
+        """Whether a hook that looks at an action is asked about this one."""
+        ...
 
 
 class Intervention:
@@ -23,6 +37,26 @@ class Intervention:
     layer: Layer
     name: str
     """Unique within a harness, ``layer/stem`` of its file; it is what counts as fired."""
+    about: str = ""
+    """One sentence for people."""
+    when: Trigger | None = None
+    """The trigger; None means at every step."""
+    stage: int = 50
+    """Order of ``realize`` within the pipeline, low first (see :mod:`harnesslab.harness.pipeline`)."""
+    constrained_only: bool = False
+    """True where it makes no sense with a backbone that cannot enforce choices; it is then not asked."""
+
+    hooks: Collection[str] = ()
+    """Names of the hooks that it has; the others are never called. By default those that its class implements."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "hooks" not in cls.__dict__:
+            cls.hooks = tuple(hook for hook in HOOKS if getattr(cls, hook) is not getattr(Intervention, hook))
+
+    @classmethod
+    def bind(cls, members: Sequence[Any]) -> None:
+        """Called once when a harness is loaded, with all its interventions of this very class, in order."""
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Change the request before the model sees it."""

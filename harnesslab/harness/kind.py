@@ -92,13 +92,10 @@ class Kind(Intervention, Generic[P]):
 
     layers: ClassVar[tuple[Layer, ...]] = ()
     """Layer folders in which the kind may lie."""
-    stage: ClassVar[int] = 50
-    """Order of ``realize`` within the pipeline, low first (see :mod:`harnesslab.harness.pipeline`)."""
-    constrained_only: ClassVar[bool] = False
-    """True for a kind that makes no sense where the backbone cannot enforce choices; it is then not asked."""
     example: ClassVar[str] = ""
     """A complete file, for the reference."""
     Params: ClassVar[type[Params]]
+    when: When | None
 
     def __init__(self, name: str, params: P, *, about: str = "", when: When | None = None) -> None:
         self.name = name
@@ -106,10 +103,6 @@ class Kind(Intervention, Generic[P]):
         self.params = params
         self.about = about
         self.when = when
-
-    @classmethod
-    def bind(cls, members: Sequence[Any]) -> None:
-        """Called once when a harness is loaded, with all its interventions of this kind, in order."""
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"

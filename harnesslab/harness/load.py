@@ -114,7 +114,7 @@ def load_harness(files: Mapping[str, bytes], *, trust: bool = False) -> Harness:
         stems[name] = path
         text = decode(path, files[path])
         interventions.append(load_python(path, text, trust=trust) if path.endswith(".py") else load_yaml(path, text))
-    _bind(interventions)
+    bind(interventions)
     return Harness(manifest.name, manifest.protocol, manifest.prompt, tuple(interventions), dict(files))
 
 
@@ -152,11 +152,11 @@ def _order(path: str) -> tuple[int, str]:
     return (LAYERS.index(layer) if layer in LAYERS else -1, path)
 
 
-def _bind(interventions: Sequence[Intervention]) -> None:
-    groups: dict[type[Kind[Any]], list[Kind[Any]]] = {}
+def bind(interventions: Sequence[Intervention]) -> None:
+    """Introduce the interventions of each class to each other; see :meth:`Intervention.bind`."""
+    groups: dict[type[Intervention], list[Intervention]] = {}
     for intervention in interventions:
-        if isinstance(intervention, Kind):
-            groups.setdefault(type(intervention), []).append(intervention)
+        groups.setdefault(type(intervention), []).append(intervention)
     for cls, members in groups.items():
         cls.bind(members)
 

@@ -81,13 +81,11 @@ class Pipeline:
     def __init__(self, harness: Harness) -> None:
         self.harness = harness
         everyone = harness.interventions
-        self._shapers = _overriding(everyone, "shape")
-        self._free_shapers = [i for i in self._shapers if not getattr(i, "constrained_only", False)]
-        self._realizers = sorted(_overriding(everyone, "realize"), key=lambda i: getattr(i, "stage", 50))
-        self._rankers = _overriding(everyone, "rank")
-        self._regulators = _overriding(everyone, "regulate")
-        triggers = {i.name: getattr(i, "when", None) for i in everyone}
-        self._triggers: dict[str, Any] = {name: when for name, when in triggers.items() if when is not None}
+        self._shapers = [i for i in everyone if "shape" in i.hooks]
+        self._free_shapers = [i for i in self._shapers if not i.constrained_only]
+        self._realizers = sorted([i for i in everyone if "realize" in i.hooks], key=lambda i: i.stage)
+        self._rankers = [i for i in everyone if "rank" in i.hooks]
+        self._regulators = [i for i in everyone if "regulate" in i.hooks]
         self._start = Draft(history=harness.prompt.history)
 
     def begin(self, context: Context, constrains: bool = False) -> Prepared:
@@ -121,17 +119,15 @@ class Pipeline:
 
     def _asked(self, intervention: Intervention, context: Context) -> bool:
         """Whether the context part of the intervention's trigger holds."""
-        when = self._triggers.get(intervention.name)
-        if when is None:
+        if intervention.when is None:
             return True
         try:
-            return bool(when.holds(context))
+            return bool(intervention.when.holds(context))
         except Exception as error:  # noqa: BLE001 - whatever an intervention raises is its fault
             _blame(intervention, "trigger", error)
 
     def _concerns(self, intervention: Intervention, proposal: Proposal) -> bool:
-        when = self._triggers.get(intervention.name)
-        return when is None or bool(when.concerns(proposal))
+        return intervention.when is None or bool(intervention.when.concerns(proposal))
 
     def _realized(
         self, context: Context, reply: Reply, realizers: Sequence[Intervention], firings: Firings
@@ -193,16 +189,6 @@ def _merged(first: Decision, second: Decision) -> Decision:
         withhold=second.withhold,
         stop=second.stop,
     )
-
-
-def _overriding(interventions: Sequence[Intervention], hook: str) -> list[Intervention]:
-    """Those that have the hook: a class that overrides it, or a Python file that defines it."""
-    found = []
-    for intervention in interventions:
-        own = getattr(intervention, "hooks", None)
-        if hook in own if own is not None else getattr(type(intervention), hook) is not getattr(Intervention, hook):
-            found.append(intervention)
-    return found
 
 
 def _settled(draft: Draft, constrains: bool) -> Draft:

@@ -16,51 +16,46 @@ Such a file runs in this process with all its rights; it is loaded only with ``t
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
 from harnesslab.errors import HarnessFileError
-from harnesslab.harness.base import Intervention
+from harnesslab.harness.base import HOOKS, Intervention
 from harnesslab.harness.context import Context, Decision, Draft, Proposal
 from harnesslab.harness.jsonform import from_json, scores_from_json, to_json
-
-HOOKS = ("shape", "realize", "rank", "regulate")
-"""Names of the hooks, in the order of a step."""
 
 
 class PythonIntervention(Intervention):
     """The hooks of one Python file. Each call gets fresh copies; what comes back is checked."""
 
     kind = "python"
-    stage = 50
-    constrained_only = False
-    when = None
 
-    def __init__(self, name: str, hooks: dict[str, Callable[..., Any]], about: str = "") -> None:
+    def __init__(self, name: str, functions: Mapping[str, Callable[..., Any]], about: str = "") -> None:
         self.name = name
         self.layer = name.split("/", 1)[0]  # type: ignore[assignment]
         self.about = about
-        self.hooks = hooks
+        self.hooks = tuple(functions)
+        self._functions = functions
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Call the file's ``shape``."""
-        result = self.hooks["shape"](to_json(context), to_json(draft))
+        result = self._functions["shape"](to_json(context), to_json(draft))
         return None if result is None else from_json(Draft, result)
 
     def realize(self, context: Context, proposal: Proposal) -> Proposal | None:
         """Call the file's ``realize``."""
-        result = self.hooks["realize"](to_json(context), to_json(proposal))
+        result = self._functions["realize"](to_json(context), to_json(proposal))
         return None if result is None else from_json(Proposal, result)
 
     def rank(self, context: Context, proposals: Sequence[Proposal]) -> Sequence[float] | None:
         """Call the file's ``rank``."""
-        result = self.hooks["rank"](to_json(context), [to_json(proposal) for proposal in proposals])
+        result = self._functions["rank"](to_json(context), [to_json(proposal) for proposal in proposals])
         return None if result is None else scores_from_json(result, len(proposals))
 
     def regulate(self, context: Context, proposal: Proposal) -> Decision | None:
         """Call the file's ``regulate``."""
-        result = self.hooks["regulate"](to_json(context), to_json(proposal))
+        result = self._functions["regulate"](to_json(context), to_json(proposal))
         return None if result is None else from_json(Decision, result)
 
     def __repr__(self) -> str:
@@ -86,11 +81,11 @@ def load_python(path: str, text: str, *, trust: bool) -> PythonIntervention:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
         line = frames[-1].lineno if frames else None
         raise HarnessFileError(path, f"fails when it is loaded: {type(error).__name__}: {error}", line=line) from error
-    hooks = {name: space[name] for name in HOOKS if callable(space.get(name))}
-    if not hooks:
+    functions = {name: space[name] for name in HOOKS if callable(space.get(name))}
+    if not functions:
         raise HarnessFileError(path, f"defines none of the functions {', '.join(HOOKS)}")
     about = (space.get("__doc__") or "").strip().partition("\n")[0]
-    return PythonIntervention(path.removesuffix(".py"), hooks, about)
+    return PythonIntervention(path.removesuffix(".py"), functions, about)
 
 
 def _compiled(path: str, text: str) -> CodeType:

@@ -11,11 +11,10 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from harnesslab.harness.base import LAYERS, Intervention
+from harnesslab.harness.base import HOOKS, LAYERS
 from harnesslab.harness.kind import Kind, Params, When, known_kinds
 from harnesslab.harness.load import Manifest, PromptSpec
 from harnesslab.harness.protocol import expected_form
-from harnesslab.harness.pyfile import HOOKS
 from harnesslab.harness.regexes import DEADLINE, Regex
 
 _INTRO = """# Interventions
@@ -93,7 +92,7 @@ def reference() -> str:
 
 
 def _section(cls: type[Kind[Any]]) -> str:
-    own = [hook for hook in HOOKS if getattr(cls, hook) is not getattr(Intervention, hook)]
+    own = cls.hooks
     layers = ", ".join(f"`{layer}/`" for layer in cls.layers)
     facts = [f"Folder: {layers}. Hooks: {', '.join(f'`{hook}`' for hook in own)}."]
     if "realize" in own:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harnesslab.errors import InterventionFault
 from harnesslab.harness import Context, Decision, Draft, Harness, Intervention, Pipeline, Proposal
+from harnesslab.harness.load import bind
 
 
 class Probe(Intervention):
@@ -207,3 +209,56 @@ def test_a_regex_that_hangs_is_a_fault(
     trigger = pipeline("kind: reminder\nwhen: {observation: '(x+x+)+y'}\n", "contract")
     with pytest.raises(InterventionFault, match="contract/it: trigger failed"):
         trigger.begin(context("x" * 5000))
+
+
+class Plain(Intervention):
+    """Declares nothing but a hook: everything else that is read has a default."""
+
+    layer = "action"
+    name = "action/plain"
+
+    def realize(self, context: Context, proposal: Proposal) -> Proposal | None:
+        return None if proposal.action is not None else replace(proposal, action="plain", problem="")
+
+
+class Late:
+    """A trigger of one's own."""
+
+    def holds(self, context: Context) -> bool:
+        return context.step > 0
+
+    def concerns(self, proposal: Proposal) -> bool:
+        return True
+
+
+def test_an_intervention_that_declares_nothing_works_with_the_defaults(context: Any, reply: Any) -> None:
+    assert Plain.hooks == ("realize",) and Plain().hooks == ("realize",)
+    assert (Plain.stage, Plain.when, Plain.constrained_only, Plain.about) == (50, None, False, "")
+    assert of(Plain()).choose(context(), [reply("hm")]).fired == ("action/plain",)
+
+
+def test_whatever_is_declared_counts_on_a_class_or_on_one_intervention(context: Any, reply: Any) -> None:
+    class Silent(Plain):
+        hooks = ()
+
+    class Heir(Silent):
+        """A subclass declares its own."""
+
+    late, silent = Plain(), Plain()
+    late.when, silent.hooks = Late(), ()
+    for one, fired in ((Silent(), False), (Heir(), True), (silent, False), (late, False)):
+        assert bool(of(one).choose(context(), [reply("hm")]).fired) is fired
+    assert of(late).choose(context(step=1), [reply("hm")]).fired
+
+
+def test_every_intervention_of_a_class_is_introduced_to_the_others() -> None:
+    seen: list[Any] = []
+
+    class Social(Plain):
+        @classmethod
+        def bind(cls, members: Any) -> None:
+            seen.append(list(members))
+
+    one, two, other = Social(), Social(), Plain()
+    bind([one, other, two])
+    assert seen == [[one, two]]

@@ -15,7 +15,7 @@ from typing import Any
 from harnesslab.errors import InterventionFault
 from harnesslab.harness.base import LAYERS, Intervention
 from harnesslab.harness.context import Action, Context, Draft, Protocol, Turn
-from harnesslab.harness.load import Harness, load_yaml
+from harnesslab.harness.load import Harness, bind, load_yaml
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.rollout.records import Episode, Step
 from harnesslab.rollout.taxonomy import action_text, clip
@@ -94,15 +94,12 @@ def with_intervention(harness: Harness, intervention: Intervention) -> Harness:
     """The harness with one intervention more, or in place of that of the same name. The given harness stays as it is."""
     others = [copy.copy(other) for other in harness.interventions if other.name != intervention.name]
     everyone = sorted([*others, intervention], key=lambda i: (LAYERS.index(i.layer), i.name))
-    bind = getattr(type(intervention), "bind", None)
-    if bind is not None:
-        bind([other for other in everyone if type(other) is type(intervention)])
+    bind([other for other in everyone if type(other) is type(intervention)])
     return replace(harness, interventions=tuple(everyone))
 
 
 def _ask(intervention: Intervention, pipeline: Pipeline, episode: Episode, step: Step, context: Context) -> Hit | None:
-    when = getattr(intervention, "when", None)
-    if when is not None and not when.holds(context):
+    if intervention.when is not None and not intervention.when.holds(context):
         return None
     chosen = pipeline.choose(context, replies(step)) if _acts(intervention) else None
     if chosen is not None and intervention.name in chosen.fired:
@@ -126,5 +123,4 @@ def _ask(intervention: Intervention, pipeline: Pipeline, episode: Episode, step:
 
 def _acts(intervention: Intervention) -> bool:
     """Whether it has a hook on replies or actions; one that only shapes requests need not be shown any."""
-    cls = type(intervention)
-    return cls.realize is not Intervention.realize or cls.regulate is not Intervention.regulate
+    return not {"realize", "regulate"}.isdisjoint(intervention.hooks)
