@@ -49,7 +49,7 @@ def test_a_trainer_can_be_named(trainer: Any, open_lab: Callable[..., Any]) -> N
 def test_evaluate_measures_at_once(trainer: Any) -> None:
     loss = intervention("contract/way.yaml --evaluate", GOOD, {})
     assert isinstance(loss, hl.Loss)
-    assert trainer.lab.repo.candidate(loss.candidate).state == "pending"
+    assert trainer.lab.repo.candidate(loss.candidate).state == "measured"
 
 
 def test_evaluate_refuses_a_leak(trainer: Any) -> None:

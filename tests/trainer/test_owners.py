@@ -224,7 +224,6 @@ BROKEN = [
     proposal("contract/b", "kind: [\n"),
     proposal("contract/c", "kind: prompt\nparms: {}\n"),
     proposal("contract/\x00", RIGHT),
-    proposal("../escape", RIGHT),
 ]
 
 
@@ -239,6 +238,14 @@ def test_a_proposal_that_does_not_load_is_skipped(open_lab: Callable[..., Any], 
         losses = train(made, made.epochs(1))
     assert [(loss.epoch, loss.verdict.decision) for loss in losses] == [(1, "promote")]
     assert lab.runs.events("skipped")[0]["data"]["name"] == broken.name
+
+
+def test_a_proposal_outside_the_harness_is_passed_over(open_lab: Callable[..., Any]) -> None:
+    lab = open_lab()
+    items = [proposal("../escape", RIGHT), proposal("contract/good", RIGHT)]
+    made = hl.Trainer(lab, hl.LLM.scripted(obedient), Estimator(items), settings={"progress": False})
+    assert [loss.proposal.name for loss in train(made, made.epochs(1))] == ["contract/good"]
+    assert lab.repo.candidates().total == 1 and not (lab.path.parent / "escape.yaml").exists()
 
 
 def test_only_broken_proposals_stop_after_three_and_nothing_is_lost(open_lab: Callable[..., Any]) -> None:
@@ -359,7 +366,7 @@ def test_an_environment_without_optional_members_is_trained_and_opened(open_lab:
     made = trainer(lab, RIGHT)
     assert len(train(made, made.epochs(1))) == 1 and made.certify() == []
     table = made.open_sealed()
-    assert [row["backbone"] for row in table if row["harness"] == "none"] == ["null agent"]
+    assert [row["backbone"] for row in table if row["harness"] == "none"] == ["null agent", "first option"]
     assert len(lab.openings()) == 3 and made.preview() is not None
 
 
@@ -383,7 +390,7 @@ def test_an_oracle_that_fails_costs_its_row_and_no_opening(open_lab: Callable[..
     finally:
         never.set()
     rows = {row["backbone"]: row["solved"] for row in table if row["harness"] == "none"}
-    assert rows == ({"null agent": 0, "oracle": 0} if kind == "plays badly" else {"null agent": 0})
+    assert rows == {"null agent": 0, "first option": 0} | ({"oracle": 0} if kind == "plays badly" else {})
 
 
 def test_nothing_is_opened_before_what_can_fail_is_checked(open_lab: Callable[..., Any]) -> None:

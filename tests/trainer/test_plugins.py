@@ -139,7 +139,7 @@ def test_a_proposal_too_large_for_a_commit_is_skipped(open_lab: Callable[..., An
 def hint(view: Any) -> list[Idea]:
     clue = Clue(view.failed[0], 0, "it went left")
     return [Idea("prompt", "contract", "hint", "A hint.", (Variant({"text": "The door is on the right."}),),
-                 ("environment contract", "action realization", "planning"), 0.5, clues=(clue,))]  # fmt: skip
+                 ("contract mismatch", "action realization", "residual reasoning"), 0.5, clues=(clue,))]  # fmt: skip
 
 
 def raises(view: Any) -> Any:
@@ -152,7 +152,7 @@ BAD_MINERS: dict[str, Any] = {
     "text": lambda view: "idea",
     "numbers": lambda view: [1],
     "label": lambda view: [replace(hint(view)[0], labels=("everything",))],
-    "labels as text": lambda view: [replace(hint(view)[0], labels="planning")],
+    "labels as text": lambda view: [replace(hint(view)[0], labels="residual reasoning")],
     "layer": lambda view: [replace(hint(view)[0], layer="prompt")],
     "kind": lambda view: [replace(hint(view)[0], kind="magic")],
     "strength": lambda view: [replace(hint(view)[0], strength=1e9)],
@@ -261,8 +261,7 @@ def test_what_a_task_holds_is_checked(open_lab: Callable[..., Any], field: str, 
         def tasks(self, split: Any) -> list[Task]:
             return [replace(task, **{field: value}) for task in super().tasks(split)]
 
-    lab = open_lab()
-    lab.environment = Wrong()
+    lab = open_lab(env=Wrong())
     with pytest.raises(EnvironmentUnavailable, match=f"{field}"):
         trainer(lab).measure()
 
