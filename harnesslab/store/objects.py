@@ -161,9 +161,9 @@ def read_commits(git: Git, ids: list[str]) -> list[Commit]:
 
 
 def read_files(git: Git, commit: str, max_bytes: int) -> dict[str, bytes]:
-    """All files of a commit, path to content; `StoreError` beyond `max_bytes` in all. Links and submodules are left out.
+    """All files of a commit, path to content; `StoreError` beyond `max_bytes` in all. Links, submodules and `.harnesslab` are left out.
 
-    So is a name that leads out of the folder it would be written to: that is a `StoreError`, too.
+    A name that leads out of the folder it would be written to is a `StoreError`, too.
     """
     wanted: dict[str, str] = {}
     total = 0
@@ -175,6 +175,8 @@ def read_files(git: Git, commit: str, max_bytes: int) -> dict[str, bytes]:
         if kind != b"blob" or mode == b"120000":
             continue
         path = name.decode("utf-8", "replace")
+        if path.split("/")[0].lower() == ".harnesslab":
+            continue  # committed by whoever made the lab; ours is on disk, and neither is a part of a harness
         if path in wanted or not stays_inside(path):
             raise StoreError(
                 f"Commit {commit[:10]} has a file named {path[:200]!r}, which cannot be part of a harness.",
