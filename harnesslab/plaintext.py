@@ -18,4 +18,17 @@ def visible(text: str) -> str:
 
 def one_line(text: str) -> str:
     """The same with every run of white space as one space."""
-    return " ".join(visible(text).split())
+    return visible(" ".join(text.split()))
+
+
+def clip(text: str, width: int = 80) -> str:
+    """The same on one line of at most ``width`` characters; a cut one ends with an ellipsis."""
+    line = one_line(text)
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def shown(value: object, width: int = 120) -> str:
+    """A value as the cell of a table: nothing for ``None``, three digits of a float (thousands in full), one line of a text."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return "" if value is None else clip(str(value), width)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnesslab.analysis.frames import curve_rows, fired
 from harnesslab.extras import comes_with
+from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Run
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ PALE_BLUE, PALE_ORANGE, PALE_GREY = (0.72, 0.85, 0.94), (0.96, 0.80, 0.69), (0.9
 HATCHES = ("", "//", "..", "xx")
 ROWS = 25
 """Rows of a bar plot or a matrix; the rest is counted in the title."""
+LABEL = 46
+"""Characters of a bar's label."""
 
 
 def learning_curve(lab: Lab, *, controls: Sequence[Run] = (), level: float = 0.95) -> Figure:
@@ -88,7 +91,7 @@ def failure_causes(failures: Failures) -> Figure:
         if places:
             bars = axes.barh(places, counts, color=colours[label], hatch=hatches[label], edgecolor="white", label=label)
             axes.bar_label(bars, padding=3)
-    axes.set_yticks(range(len(clusters)), [_short(cluster.title) for cluster in clusters], parse_math=False)
+    axes.set_yticks(range(len(clusters)), [clip(cluster.title, LABEL) for cluster in clusters], parse_math=False)
     axes.invert_yaxis()
     title = f"{len(failures)} of {len(failures.run.scorable)} episodes failed"
     axes.set(xlabel="episodes", title=title + _hidden(len(failures.clusters)))
@@ -141,7 +144,7 @@ def fired_counts(run: Run) -> Figure:
         )
         axes.bar_label(bars, padding=3)
         axes.legend(loc="lower right", fontsize=9)
-    axes.set_yticks(places, [_short(name) for name in shown["intervention"]], parse_math=False)
+    axes.set_yticks(places, [clip(name, LABEL) for name in shown["intervention"]], parse_math=False)
     axes.invert_yaxis()
     axes.set(
         xlabel="episodes",
@@ -211,8 +214,3 @@ def _by_chance(tasks: set[str], incidental: set[str]) -> str:
 
 def _hidden(total: int) -> str:
     return f" (the {ROWS} largest of {total})" if total > ROWS else ""
-
-
-def _short(text: str, width: int = 46) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"

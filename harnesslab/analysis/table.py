@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import shutil
 import sys
@@ -10,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harnesslab.extras import comes_with
+from harnesslab.markup import paragraph, table
+from harnesslab.plaintext import clip, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CELL_LIMIT = 120
 LEAST = 16
 """Characters that a column keeps where the terminal is too narrow for the table."""
 ROW_LIMIT = 60
@@ -49,10 +49,10 @@ class Table(Sequence[Mapping[str, Any]]):
     def __repr__(self) -> str:
         if not self.rows:
             return f"{self.title}: nothing yet" if self.title else "nothing yet"
-        cells = [[_cell(row.get(column)) for column in self.columns] for row in self.rows[:ROW_LIMIT]]
+        cells = [[shown(row.get(column)) for column in self.columns] for row in self.rows[:ROW_LIMIT]]
         widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(self.columns)]
         _fit(widths, _room())
-        cells = [[_cut(text, width) for text, width in zip(line, widths, strict=True)] for line in cells]
+        cells = [[clip(text, width) for text, width in zip(line, widths, strict=True)] for line in cells]
         lines = [self.title] if self.title else []
         lines.append("  ".join(name.ljust(width) for name, width in zip(self.columns, widths, strict=True)).rstrip())
         lines.append("  ".join("-" * width for width in widths))
@@ -62,35 +62,15 @@ class Table(Sequence[Mapping[str, Any]]):
         return "\n".join(lines + self._rest())
 
     def _repr_html_(self) -> str:
-        caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
         if not self.rows:
-            return f"<p>{html.escape(self.title or 'Table')}: nothing yet</p>"
-        head = "".join(f"<th scope='col'>{html.escape(column)}</th>" for column in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(row.get(column)))}</td>" for column in self.columns) + "</tr>"
-            for row in self.rows[:ROW_LIMIT]
-        )
-        rest = "".join(f"<p>{html.escape(line)}</p>" for line in self._rest())
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+            return str(paragraph(f"{self.title or 'Table'}: nothing yet"))
+        rows = ([row.get(column) for column in self.columns] for row in self.rows[:ROW_LIMIT])
+        return str(table(self.columns, rows, caption=self.title, below=self._rest()))
 
     def _rest(self) -> list[str]:
         hidden = len(self.rows) - ROW_LIMIT
         more = [f"... and {hidden} more rows; .to_frame() has them all"] if hidden > 0 else []
         return more + self.notes
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        text = ""
-    elif isinstance(value, float):
-        text = f"{value:.3g}"
-    else:
-        text = " ".join(str(value).split())
-    return _cut(text, CELL_LIMIT)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _room() -> int:

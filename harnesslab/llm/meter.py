@@ -6,12 +6,12 @@ import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import Any
 
 from harnesslab.errors import BudgetExceeded
 from harnesslab.llm.book import Book
 from harnesslab.llm.types import Backbone, Completion, Request
+from harnesslab.markup import table
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,9 +297,7 @@ class Meter:
         return "\n".join("  ".join(f"{cell:>10}" for cell in row) for row in (_HEAD, *self._rows()))
 
     def _repr_html_(self) -> str:
-        rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows()]
-        head = "".join(f"<th>{cell}</th>" for cell in _HEAD)
-        return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+        return str(table(_HEAD, self._rows()))
 
 
 _NOUN = {"calls": "Call", "tokens": "Token", "seconds": "Time", "money": "Money"}

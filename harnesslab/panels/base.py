@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harnesslab import markup
 from harnesslab.errors import HarnesslabError, OrderError
 from harnesslab.extras import comes_with
-from harnesslab.panels import markup
 from harnesslab.panels.work import Job
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Panel:
 
     # -- for subclasses -------------------------------------------------------------------------------
 
-    def static(self) -> str:
+    def static(self) -> markup.Markup:
         """The panel as HTML without widgets, all text escaped."""
         raise NotImplementedError
 
@@ -154,7 +154,7 @@ class Panel:
 
     def bundle(self) -> dict[str, str]:
         """The static view in the forms that a notebook file keeps."""
-        return {"text/html": self.static(), "text/plain": self.plain()}
+        return {"text/html": str(self.static()), "text/plain": self.plain()}
 
     def _repr_mimebundle_(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> dict[str, Any]:
         """Widget, HTML and plain text: a front end takes what it can show."""
@@ -185,7 +185,7 @@ class Panel:
 
     def _summary(self) -> dict[str, str]:
         body = markup.section(RERUN, self.static(), open_=False)
-        return {"text/html": markup.page(body), "text/plain": self.plain()}
+        return {"text/html": str(markup.page(body)), "text/plain": self.plain()}
 
     def __repr__(self) -> str:
         return self.plain()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harnesslab import markup
 from harnesslab.extras import comes_with
-from harnesslab.panels import markup
-from harnesslab.panels.markup import page, text
+from harnesslab.markup import page
 from harnesslab.rollout.progress import Bar
 from harnesslab.trainer.edit import edited, main_file
 
@@ -79,7 +79,7 @@ class Controls:
         i = self._choice.value
         self._table.value = page(self._panel.overview(i))
         if i is None:
-            self._detail.value = page("<p>The estimator proposes nothing.</p>")
+            self._detail.value = page(markup.paragraph("The estimator proposes nothing."))
             self._panel.only(
                 dict.fromkeys((self._measure, self._promote, self._reject, self._undo, self._use, self._reset), False)
             )
@@ -94,13 +94,13 @@ class Controls:
         self._cancel.disabled = False
         self._bar.layout.visibility = "visible"
         self._bar.max, self._bar.value = max(1, bar.total), bar.done
-        self._panel.status.value = page(f"<p role='status'>{text(bar.text(), 300)}</p>")
+        self._panel.status.value = page(markup.fill("<p role='status'>{}</p>", bar.text(), limit=300))
 
     def measured(self, bar: Bar) -> None:
         """The measurement is over."""
         self._cancel.disabled = True
         self._bar.layout.visibility = "hidden"
-        self._panel.status.value = page(f"<p role='status'>{text(bar.text(), 300)}</p>")
+        self._panel.status.value = page(markup.fill("<p role='status'>{}</p>", bar.text(), limit=300))
 
     # -- handlers -------------------------------------------------------------------------------------
 
@@ -161,5 +161,5 @@ class Controls:
             self._text_error.value = page(markup.error(str(error)))
             return
         self._text_error.value = page(
-            "<p role='status'>The text is a valid intervention; 'Use this text' takes it.</p>"
+            markup.fill("<p role='status'>{}</p>", "The text is a valid intervention; 'Use this text' takes it.")
         )

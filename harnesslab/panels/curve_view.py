@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from harnesslab.extras import comes_with
 from harnesslab.lab import Lab
+from harnesslab.markup import Markup, page
 from harnesslab.panels.base import Panel
-from harnesslab.panels.markup import page
 from harnesslab.rollout.records import Run
 
 
@@ -26,9 +26,9 @@ class CurvePanel(Panel):
         self.box.children = [self._view, self._again, self.error]
         self.redraw()
 
-    def static(self) -> str:
+    def static(self) -> Markup:
         rows = self.lab.curve()
-        return page(_picture(self.lab, self.controls) if len(rows) else "", rows._repr_html_())
+        return page(_picture(self.lab, self.controls) if len(rows) else Markup(), Markup(rows._repr_html_()))
 
     def plain(self) -> str:
         return repr(self.lab.curve())
@@ -37,9 +37,9 @@ class CurvePanel(Panel):
         self._view.value = self.static()
 
 
-def _picture(lab: Lab, controls: Sequence[Run]) -> str:
+def _picture(lab: Lab, controls: Sequence[Run]) -> Markup:
     from harnesslab.analysis.plots import learning_curve, png
 
     data = base64.b64encode(png(learning_curve(lab, controls=controls))).decode("ascii")
     alt = "Learning curve: solved share of the baseline after each verdict; the table below has the numbers."
-    return f"<img alt='{alt}' src='data:image/png;base64,{data}' style='max-width:100%'>"
+    return Markup("<img alt='{}' src='data:image/png;base64,{}' style='max-width:100%'>").format(alt, data)

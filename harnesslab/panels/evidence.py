@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from harnesslab.errors import StoreError
 from harnesslab.lab import Lab
-from harnesslab.panels.markup import fold, text
+from harnesslab.markup import Markup, fold, join, paragraph
 from harnesslab.panels.trajectory import moment_html
+from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Step
 from harnesslab.rollout.show import counted
 from harnesslab.trainer.proposal import Evidence, Prediction
@@ -17,40 +18,42 @@ SHOWN = 5
 FLIPS = 40
 
 
-def evidence_html(evidence: Sequence[Evidence], lab: Lab) -> str:
+def evidence_html(evidence: Sequence[Evidence], lab: Lab) -> Markup:
     """A folded line for each of the first places; unfolded it shows the step as it is in the store. The rest is counted."""
     if not evidence:
-        return "<p>None: a person put it in.</p>"
-    shown = "".join(fold(f"{_place(item)}: {item.what}", _moment(item, lab)) for item in evidence[:SHOWN])
+        return paragraph("None: a person put it in.")
+    shown = join(fold(f"{_place(item)}: {item.what}", _moment(item, lab)) for item in evidence[:SHOWN])
     rest = evidence[SHOWN:]
     if not rest:
         return shown
     tasks = len({item.task for item in rest})
-    return f"{shown}<p>… and {len(rest)} more in {counted(tasks, 'task')}; the failures panel shows each.</p>"
+    return shown + paragraph(f"… and {len(rest)} more in {counted(tasks, 'task')}; the failures panel shows each.")
 
 
-def prediction_html(prediction: Prediction) -> str:
+def prediction_html(prediction: Prediction) -> Markup:
     """Which tasks should flip, and what must fire for it."""
     flips = prediction.flips
-    names = ", ".join(text(task, 60) for task in flips[:FLIPS]) + (
+    names = ", ".join(clip(task, 60) for task in flips[:FLIPS]) + (
         f" and {len(flips) - FLIPS} more" if len(flips) > FLIPS else ""
     )
     tasks = (
         f"{counted(len(flips), 'task')} should flip to solved: {names}." if flips else "No particular task is named."
     )
-    fire = f"{text(prediction.trigger)} must fire." if prediction.trigger else "Nothing particular must fire."
-    return f"<p>{tasks} {fire}</p>"
+    fire = f"{clip(prediction.trigger, 160)} must fire." if prediction.trigger else "Nothing particular must fire."
+    return paragraph(f"{tasks} {fire}")
 
 
-def _moment(item: Evidence, lab: Lab) -> str:
+def _moment(item: Evidence, lab: Lab) -> Markup:
     if item.episode is None:
-        return "<p>The episode was not stored.</p>"
+        return paragraph("The episode was not stored.")
     try:
         trace = lab.runs.trace(item.episode)
     except StoreError as error:
-        return f"<p>{text(error)}</p>"
+        return paragraph(error)
     step = next((step for step in trace if step.get("index") == item.step), None)
-    return moment_html(Step.from_json(step)) if step is not None else f"<p>The episode has no step {item.step}.</p>"
+    if step is None:
+        return paragraph(f"The episode has no step {item.step}.")
+    return moment_html(Step.from_json(step))
 
 
 def _place(item: Evidence) -> str:

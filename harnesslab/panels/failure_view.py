@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from harnesslab import markup
 from harnesslab.errors import ConfigError
 from harnesslab.extras import comes_with
-from harnesslab.panels import markup
+from harnesslab.markup import page, table
 from harnesslab.panels.base import Panel
-from harnesslab.panels.markup import page, table, text
 from harnesslab.panels.trajectory import episode_html, step_html
+from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Episode
-from harnesslab.rollout.show import unscored
 from harnesslab.trainer.failures import Cluster, Failure, Failures
 
 PAGE = 20
@@ -78,7 +78,7 @@ class FailuresPanel(Panel):
 
     # -- views ----------------------------------------------------------------------------------------
 
-    def static(self) -> str:
+    def static(self) -> markup.Markup:
         """Causes, the step that is shown, and for the largest causes the first failure at the step that went wrong."""
         parts = [self._clusters()]
         if self.shown is not None:
@@ -98,16 +98,13 @@ class FailuresPanel(Panel):
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _clusters(self) -> str:
-        failures = self.failures
-        head = f"{len(failures)} of {len(failures.run.scorable)} episodes failed"
-        if failures.unscorable:
-            head += f"; {unscored(failures.run)}"
+    def _clusters(self) -> markup.Markup:
         rows = [
-            (str(len(cluster)), text(cluster.label), text(cluster.cause), text(cluster.signature), _example(cluster))
-            for cluster in failures.clusters
+            (len(cluster), cluster.label, cluster.cause, cluster.signature, _example(cluster))
+            for cluster in self.failures.clusters
         ]
-        return table(("episodes", "label", "cause", "message", "first example"), rows, caption=head)
+        head = ("episodes", "label", "cause", "message", "first example")
+        return table(head, rows, caption=self.failures.head())
 
     def _cause_options(self) -> list[tuple[str, int | None]]:
         options: list[tuple[str, int | None]] = [(f"all causes ({len(self.failures)})", None)]
@@ -136,7 +133,7 @@ class FailuresPanel(Panel):
         self._list.options = [(_line(failure), place) for place, failure in enumerate(shown)]
         self._list.value = choose if shown else None
         count = f"{start + 1} to {start + len(shown)} of {len(self._chosen)}" if shown else "no episode failed"
-        self.status.value = markup.page(f"<p>{count}</p>")
+        self.status.value = page(markup.paragraph(count))
         self.only({self._older: self._page > 0, self._newer: self._page < self._last_page})
         self._open()
 
@@ -169,11 +166,11 @@ class FailuresPanel(Panel):
             here = self._slider.value
             self.only({self._back: here > 0, self._on: here < self._slider.max})
 
-    def _moment(self, failure: Failure, step: int) -> str:
+    def _moment(self, failure: Failure, step: int) -> markup.Markup:
         episode = self._episode(failure)
         head = episode_html(episode, failure.diagnosis)
         if not episode.steps:
-            return head + "<p>No step was made.</p>"
+            return head + markup.paragraph("No step was made.")
         shown = episode.steps[min(step, len(episode.steps) - 1)]
         return head + step_html(shown, of=len(episode.steps), diagnosis=failure.diagnosis)
 
@@ -186,9 +183,9 @@ def _line(failure: Failure) -> str:
     """One line of the list; a Select shows text, so nothing is escaped here."""
     again = f" #{failure.episode.repeat}" if failure.episode.repeat else ""
     line = f"{failure.episode.task_id[:40]}{again}: {failure.diagnosis.cause}, step {failure.diagnosis.step}"
-    return f"{line}; {' '.join(failure.diagnosis.reason.split())[:110]}"
+    return f"{line}; {clip(failure.diagnosis.reason, 110)}"
 
 
 def _example(cluster: Cluster) -> str:
     failure = cluster.failures[0]
-    return f"{text(failure.episode.task_id, 40)}, step {failure.diagnosis.step}: {text(failure.diagnosis.reason)}"
+    return f"{clip(failure.episode.task_id, 40)}, step {failure.diagnosis.step}: {failure.diagnosis.reason}"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harnesslab import markup
 from harnesslab.analysis.show import verdict_html
 from harnesslab.errors import ConfigError, HarnesslabError, OrderError
 from harnesslab.ledger import solved_counts
-from harnesslab.panels import markup
+from harnesslab.markup import Markup, page, section, table
 from harnesslab.panels.base import Panel
 from harnesslab.panels.controls import Controls
 from harnesslab.panels.decisions import Record, Standing
 from harnesslab.panels.evidence import evidence_html, prediction_html
-from harnesslab.panels.markup import page, section, table, text
 from harnesslab.panels.work import Job
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.show import counted
@@ -154,32 +154,32 @@ class InterventionsPanel(Panel):
         """What git knows of proposal ``i``."""
         return Record(self.trainer.lab).of(self._row(i).proposal)
 
-    def overview(self, chosen: int | None = None) -> str:
+    def overview(self, chosen: int | None = None) -> Markup:
         """The table of all proposals."""
         record = Record(self.trainer.lab)
         rows = [self._overview_row(i, record.of(row.proposal), chosen) for i, row in enumerate(self.rows)]
         head = ("", "state", "intervention", "what it does", "should flip", "measured")
-        listed = table(head, rows, caption=_count(len(rows)), now=chosen)
-        refused = "".join(f"<p>Refused {text(name)}: {text(reason, 300)}</p>" for name, reason in self.refused)
+        listed = table(head, rows, caption=counted(len(rows), "proposal"), now=chosen)
+        refused = markup.join(markup.paragraph(f"Refused {name}: {reason}", 400) for name, reason in self.refused)
         return listed + refused
 
-    def detail(self, i: int, record: Record | None = None) -> str:
+    def detail(self, i: int, record: Record | None = None) -> Markup:
         """One proposal whole: standing, diff, prediction, evidence, verdict."""
         row, lab = self.rows[i], self.trainer.lab
         proposal = row.proposal
         by = f"{proposal.layer}, {proposal.kind}, proposed by {proposal.estimator}"
-        parts = [f"<p><b>{text(proposal.name)}</b> ({text(by)}): {text(proposal.about, 400)}</p>"]
+        parts = [markup.fill("<p><b>{}</b> ({}): {}</p>", proposal.name, by, proposal.about, limit=400)]
         now = (record or Record(lab)).of(proposal)
         if sentence := now.sentence:
-            parts.append(f"<p class='hl-mark'>{text(sentence, 500)}</p>")
+            parts.append(markup.paragraph(sentence, 500, mark=True))
         parts.append(section("Diff to the baseline", markup.diff(proposal.diff(lab.harness().files))))
         if verdict := row.loss.judged.to_json() if row.loss is not None else now.measured:
             parts.append(section("Verdict", verdict_html(verdict)))
         parts.append(section("Prediction", prediction_html(proposal.prediction)))
         parts.append(section(f"Evidence ({len(proposal.evidence)})", evidence_html(proposal.evidence, lab)))
-        return "".join(parts)
+        return markup.join(parts)
 
-    def static(self) -> str:
+    def static(self) -> Markup:
         record = Record(self.trainer.lab)
         folded = [
             section(f"{i}: {row.proposal.name}", self.detail(i, record), open_=False)
@@ -188,7 +188,7 @@ class InterventionsPanel(Panel):
         return page(self.overview(), *folded)
 
     def plain(self) -> str:
-        lines = [_count(len(self.rows))]
+        lines = [counted(len(self.rows), "proposal")]
         record = Record(self.trainer.lab)
         for i, row in enumerate(self.rows):
             now = record.of(row.proposal)
@@ -225,16 +225,16 @@ class InterventionsPanel(Panel):
             self.show_error(error)
         self.release()
 
-    def _overview_row(self, i: int, now: Standing, chosen: int | None) -> tuple[str, ...]:
+    def _overview_row(self, i: int, now: Standing, chosen: int | None) -> tuple[str | Markup, ...]:
         row = self.rows[i]
         proposal = row.proposal
         return (
             f"{i} (shown)" if i == chosen else str(i),
-            f"<span class='hl-tag'>{text(now.word)}</span>{' edited' if row.changed else ''}",
-            f"{text(proposal.name)}<br>{text(proposal.kind)}",
-            text(proposal.about),
-            str(len(proposal.prediction.flips)) + " tasks",
-            text(_measured(row.loss, now)) or "not yet",
+            markup.fill("<span class='hl-tag'>{}</span>{}", now.word, " edited" if row.changed else ""),
+            markup.fill("{}<br>{}", proposal.name, proposal.kind),
+            proposal.about,
+            counted(len(proposal.prediction.flips), "task"),
+            _measured(row.loss, now) or "not yet",
         )
 
 
@@ -247,7 +247,3 @@ def _measured(loss: Loss | None, now: Standing) -> str:
     return (
         f"solved {counts[0]} → {counts[1]} of {counted(counts[2], 'task')}, {note.get('decision')}: {note.get('why')}"
     )
-
-
-def _count(proposals: int) -> str:
-    return f"{proposals} proposal" + ("" if proposals == 1 else "s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harnesslab.panels.markup import block, plain_json, section, text
+from harnesslab.markup import Markup, block, fill, join, paragraph, plain_json, section
 from harnesslab.rollout.records import Episode, Step
 from harnesslab.rollout.taxonomy import Diagnosis, action_text
 
@@ -16,29 +16,24 @@ CHOICES = 60
 _PARAMETERS = ("model", "temperature", "max_tokens", "seed", "top_p", "cache_prompt")
 
 
-def episode_html(episode: Episode, diagnosis: Diagnosis | None = None) -> str:
+def episode_html(episode: Episode, diagnosis: Diagnosis | None = None) -> Markup:
     """The head of an episode: task, outcome, numbers, and the diagnosis."""
     outcome = "solved" if episode.solved else "failed" if episode.status == "finished" else "unscorable"
     numbers = (
         f"{episode.length} of {episode.budget} steps, {episode.invalid} invalid, progress {episode.progress:.0%}, "
         f"{episode.prompt_tokens + episode.completion_tokens} tokens, {episode.seconds:.1f} s"
     )
-    why = ""
-    if diagnosis is not None:
-        why = (
-            f"<p class='hl-mark'>Earliest bottleneck: {text(diagnosis.label)}, step {diagnosis.step}. "
-            f"{text(diagnosis.reason, 300)}</p>"
-        )
-    return (
-        f"<p><b>{text(episode.task_id)}</b> ({text(episode.family)}) {outcome}: {text(episode.reason, 300)}. {numbers}.</p>"
-        f"<p>Task: {text(episode.instruction, 1000)}</p>{why}"
-    )
+    told = (episode.task_id, episode.family, outcome, episode.reason, numbers)
+    head = fill("<p><b>{}</b> ({}) {}: {}. {}.</p>", *told, limit=300) + paragraph(f"Task: {episode.instruction}", 1000)
+    if diagnosis is None:
+        return head
+    why = f"Earliest bottleneck: {diagnosis.label}, step {diagnosis.step}. {diagnosis.reason}"
+    return head + paragraph(why, 400, mark=True)
 
 
-def step_html(step: Step, *, of: int, diagnosis: Diagnosis | None = None) -> str:
+def step_html(step: Step, *, of: int, diagnosis: Diagnosis | None = None) -> Markup:
     """One step whole; ``of`` is the number of steps in its episode."""
     wrong = diagnosis is not None and step.index == diagnosis.step
-    mark = " class='hl-mark'" if wrong else ""
     also = diagnosis is not None and not wrong and step.index in diagnosis.steps
     said = (
         " This is the earliest step that went wrong."
@@ -47,31 +42,33 @@ def step_html(step: Step, *, of: int, diagnosis: Diagnosis | None = None) -> str
         if also
         else ""
     )
-    return "".join(
+    more = f"and {len(step.replies) - SAMPLES} more replies" if len(step.replies) > SAMPLES else ""
+    number = fill("<b>Step {}</b> ({} of {}).{}", step.index, step.index + 1, of, said)
+    return join(
         (
-            f"<p{mark}><b>Step {step.index}</b> ({step.index + 1} of {of}).{said}</p>",
+            paragraph(number, mark=wrong),
             section("Observation", block(step.observation)),
             section(_request_title(step), request_html(step), open_=False),
             *(_reply(reply, number, len(step.replies)) for number, reply in enumerate(step.replies[:SAMPLES])),
-            f"<p>and {len(step.replies) - SAMPLES} more replies</p>" if len(step.replies) > SAMPLES else "",
+            paragraph(more),
             section("Action", _action(step)),
-            section("Fired", f"<p>{', '.join(map(text, step.fired)) or 'nothing of the harness fired'}</p>"),
+            section("Fired", paragraph(", ".join(step.fired) or "nothing of the harness fired")),
             section("Result", block(step.result) + _note(step)),
         )
     )
 
 
-def request_html(step: Step) -> str:
+def request_html(step: Step) -> Markup:
     """The exact request: sampling, choices, and each message."""
     body = step.request
     sampling = {name: body[name] for name in _PARAMETERS if body.get(name) is not None}
     others = {name: value for name, value in body.items() if name not in (*_PARAMETERS, "messages")}
-    parts = [f"<p>{text(', '.join(f'{name} = {value}' for name, value in sampling.items()), 400)}</p>"]
+    parts = [paragraph(", ".join(f"{name} = {value}" for name, value in sampling.items()), 400)]
     for message in body.get("messages", ()):
         content = message.get("content")
         rest = {name: value for name, value in message.items() if name not in ("role", "content")}
         shown = content if isinstance(content, str) else plain_json(content) if content is not None else ""
-        parts.append(f"<p><span class='hl-tag'>{text(message.get('role'))}</span></p>{block(shown)}")
+        parts.append(fill("<p><span class='hl-tag'>{}</span></p>{}", message.get("role"), block(shown)))
         if rest:
             parts.append(block(plain_json(rest)))
     if step.admissible is not None:
@@ -80,15 +77,15 @@ def request_html(step: Step) -> str:
         parts.append(section(f"{len(step.admissible)} admissible actions", block(listed + more), open_=False))
     if others:
         parts.append(section("Everything else in the body", block(plain_json(others)), open_=False))
-    return "".join(parts)
+    return join(parts)
 
 
-def moment_html(step: Step) -> str:
+def moment_html(step: Step) -> Markup:
     """A step in short, for evidence: observation, reply, action, result."""
-    return (
-        f"<p>Observation</p>{block(step.observation, 1500)}<p>Reply</p>{block(step.raw, 1500)}"
-        f"<p>Action</p>{_action(step)}<p>Result</p>{block(step.result, 1500)}"
-    )
+    return fill(
+        "<p>Observation</p>{}<p>Reply</p>{}<p>Action</p>{}<p>Result</p>{}",
+        block(step.observation, 1500), block(step.raw, 1500), _action(step), block(step.result, 1500),
+    )  # fmt: skip
 
 
 def _request_title(step: Step) -> str:
@@ -96,7 +93,7 @@ def _request_title(step: Step) -> str:
     return f"Request ({len(step.request.get('messages', ()))} messages, {free})"
 
 
-def _reply(reply: Mapping[str, Any], number: int, of: int) -> str:
+def _reply(reply: Mapping[str, Any], number: int, of: int) -> Markup:
     name = f"Raw reply {number + 1} of {of}" if of > 1 else "Raw reply"
     replayed = ", replayed" if reply.get("cached") else ""
     title = (
@@ -104,15 +101,15 @@ def _reply(reply: Mapping[str, Any], number: int, of: int) -> str:
         f"{float(reply.get('seconds') or 0):.1f} s{replayed})"
     )
     calls = reply.get("tool_calls")
-    return section(title, block(reply.get("text")) + (block(plain_json(calls)) if calls else ""))
+    return section(title, block(reply.get("text")) + (block(plain_json(calls)) if calls else Markup()))
 
 
-def _action(step: Step) -> str:
+def _action(step: Step) -> Markup:
     words = ["executed" if step.executed else "not executed", "invalid" if step.invalid else "valid"]
-    shown = block(action_text(step.action)) if step.action is not None else "<p>No action was read from the reply.</p>"
-    problem = f"<p>{text(step.problem, 400)}</p>" if step.problem else ""
-    return f"{shown}<p><span class='hl-tag'>{'</span> <span class=hl-tag>'.join(words)}</span></p>{problem}"
+    shown = paragraph("No action was read from the reply.") if step.action is None else block(action_text(step.action))
+    tags = Markup(" ").join(fill("<span class='hl-tag'>{}</span>", word) for word in words)
+    return shown + paragraph(tags) + paragraph(step.problem, 400)
 
 
-def _note(step: Step) -> str:
-    return f"<p>The harness added:</p>{block(step.note)}" if step.note else ""
+def _note(step: Step) -> Markup:
+    return paragraph("The harness added:") + block(step.note) if step.note else Markup()

@@ -8,8 +8,8 @@ from harnesslab.analysis.show import verdict_html
 from harnesslab.errors import ConfigError, OrderError
 from harnesslab.extras import comes_with
 from harnesslab.ledger import who_decided
+from harnesslab.markup import Markup, page, paragraph
 from harnesslab.panels.base import Panel
-from harnesslab.panels.markup import page, text
 from harnesslab.store import Candidate
 from harnesslab.trainer.loss import Loss
 
@@ -59,7 +59,7 @@ class VerdictPanel(Panel):
         """The candidate as git knows it now."""
         return self.trainer.lab.repo.candidate(self.loss.candidate)
 
-    def static(self) -> str:
+    def static(self) -> Markup:
         return page(self._body())
 
     def plain(self) -> str:
@@ -74,10 +74,9 @@ class VerdictPanel(Panel):
         decided = self.candidate.state in ("promoted", "rejected")
         self.only({self._promote: not decided, self._reject: not decided, self._undo: decided})
 
-    def _body(self) -> str:
+    def _body(self) -> Markup:
         stored = self.candidate.verdict or self.loss.verdict.to_json()
-        mark = f"<p class='hl-mark'>{text(self._standing(), 500)}</p>"
-        return mark + verdict_html(stored, title=self.loss.proposal.name)
+        return paragraph(self._standing(), 500, mark=True) + verdict_html(stored, title=self.loss.proposal.name)
 
     def _standing(self) -> str:
         candidate = self.candidate

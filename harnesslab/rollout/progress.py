@@ -6,10 +6,11 @@ threads write. :func:`harnesslab.rollout.loop.run_sync` calls :meth:`Bar.tick` w
 
 from __future__ import annotations
 
-import html
 import sys
 import time
 from typing import Any
+
+from harnesslab.markup import fill
 
 
 class Bar:
@@ -75,11 +76,8 @@ class Bar:
         )
 
     def _repr_html_(self) -> str:
-        label = html.escape(self.label)
-        return (
-            f'<div><progress value="{self.done}" max="{max(1, self.total)}" aria-label="{label}"></progress> '
-            f"<span>{html.escape(self.text())}</span></div>"
-        )
+        bar = '<div><progress value="{}" max="{}" aria-label="{}"></progress> <span>{}</span></div>'
+        return str(fill(bar, self.done, max(1, self.total), self.label, self.text(), limit=300))
 
     def __repr__(self) -> str:
         return self.text()

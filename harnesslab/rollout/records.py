@@ -6,12 +6,12 @@ Records are written by the trusted loop only. They hold what an intervention mus
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from harnesslab.extras import comes_with
+from harnesslab.markup import LIMIT, block
 from harnesslab.rollout.env import Action, Split, Task
 from harnesslab.rollout.owners import Owner, owner_of
 from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, episode_text, run_html, run_text
@@ -133,7 +133,7 @@ class Episode:
         return episode_text(self)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(episode_text(self))}</pre>"
+        return str(block(episode_text(self), limit=2 * LIMIT))
 
     def summary(self) -> dict[str, Any]:
         """The row that the store keeps beside the trace."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from harnesslab.markup import table
+from harnesslab.plaintext import clip
 
 if TYPE_CHECKING:
     from harnesslab.rollout.records import Episode, Run
@@ -64,23 +66,16 @@ def run_text(run: Run) -> str:
 
 def run_html(run: Run) -> str:
     """The run as an HTML table, all text escaped."""
-    head = "".join(f"<th scope='col'>{name}</th>" for name in _HEAD)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(episode)) + "</tr>"
-        for episode in run.episodes[:ROWS]
-    )
-    rest = "".join(f"<p>{line}</p>" for line in _rest(run))
-    caption = f"<caption>{html.escape(run_head(run))}</caption>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+    return str(table(_HEAD, map(_cells, run.episodes[:ROWS]), caption=run_head(run), below=_rest(run)))
 
 
 def episode_text(episode: Episode) -> str:
     """An episode as a transcript: what was seen, what was answered, what came of it."""
-    lines = [f"task: {_short(episode.instruction, 200)}"]
+    lines = [f"task: {clip(episode.instruction, 200)}"]
     for step in episode.steps:
         lines += [
-            f"{step.index + 1:>3}  sees    {_short(step.observation, 160)}",
-            f"     answers {_short(step.raw, 120)}" + ("" if step.executed else "   [not executed]"),
+            f"{step.index + 1:>3}  sees    {clip(step.observation, 160)}",
+            f"     answers {clip(step.raw, 120)}" + ("" if step.executed else "   [not executed]"),
         ]
     outcome = "solved" if episode.solved else "failed" if episode.status == "finished" else "unscorable"
     tokens = episode.prompt_tokens + episode.completion_tokens
@@ -91,21 +86,16 @@ def episode_text(episode: Episode) -> str:
 def _cells(episode: Episode) -> Sequence[str]:
     outcome = "solved" if episode.solved else "failed" if episode.status == "finished" else "unscorable"
     return (
-        _short(episode.task_id, 40) + (f" #{episode.repeat}" if episode.repeat else ""),
-        _short(episode.family, 24),
+        clip(episode.task_id, 40) + (f" #{episode.repeat}" if episode.repeat else ""),
+        clip(episode.family, 24),
         outcome,
         f"{episode.progress:.0%}",
         str(episode.length),
         str(episode.invalid),
         str(episode.prompt_tokens + episode.completion_tokens),
-        _short(ended(episode), 60),
+        clip(ended(episode), 60),
     )
 
 
 def _rest(run: Run) -> list[str]:
     return [f"... and {len(run) - ROWS} more episodes; .to_frame() has them all"] if len(run) > ROWS else []
-
-
-def _short(text: str, width: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"

@@ -25,6 +25,7 @@ from rapidfuzz import fuzz, process
 from harnesslab.harness.context import CUT
 from harnesslab.harness.protocol import AMBIGUOUS as _SEVERAL
 from harnesslab.harness.toolschema import function
+from harnesslab.plaintext import clip
 from harnesslab.rollout.env import Action
 from harnesslab.rollout.records import Episode, Step
 
@@ -131,12 +132,6 @@ def signature(message: str, *own: str) -> str:
     line = _NUMBER.sub("N", _QUOTED.sub("…", line))
     masked = re.sub(r"\w+", lambda match: "…" if match.group().casefold() in words else match.group(), line)
     return re.sub(r"…(?:[\s._-]*…)+", "…", masked).strip()
-
-
-def clip(text: str, width: int = 80) -> str:
-    """``text`` on one line of at most ``width`` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def _unread(episode: Episode) -> Diagnosis | None:

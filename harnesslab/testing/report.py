@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harnesslab.errors import EnvironmentFault
+from harnesslab.markup import table
 
 CHECKS: Mapping[str, str] = {
     "splits": "the splits hold tasks and share none",
@@ -105,8 +105,4 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows()
-        )
-        return f"<p>{html.escape(self._heading())}</p><table><tbody>{cells}</tbody></table>"
+        return str(table((), self.rows(), caption=self._heading()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import HarnesslabError, NothingPlayable
+from harnesslab.markup import table
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, step_budget, tasks_of
 from harnesslab.rollout.null import null_of
 from harnesslab.rollout.nullsolved import keep
@@ -109,13 +109,8 @@ class TaskTable:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        heading, *rows = (
-            "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in row) for row in self.cells()
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return (
-            f"<p>{html.escape(self.heading())}</p><table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        head, *rows = self.cells()
+        return str(table(head, rows, caption=self.heading()))
 
 
 def target(name: str) -> tuple[str, dict[str, Any]]:

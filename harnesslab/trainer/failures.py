@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 from harnesslab.extras import comes_with
+from harnesslab.markup import table
+from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.show import unscored
-from harnesslab.rollout.taxonomy import LABELS, Diagnosis, Label, clip, diagnose
+from harnesslab.rollout.taxonomy import LABELS, Diagnosis, Label, diagnose
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,24 +106,18 @@ class Failures:
         columns += ["progress", "invalid", "steps"]
         return pd.DataFrame([_row(failure) for failure in self.items], columns=columns)
 
+    def head(self) -> str:
+        """How many episodes failed, and how many could not be scored."""
+        broken = f", {unscored(self.run)}" if self.unscorable else ""
+        return f"{len(self.items)} of {len(self.run.scorable)} episodes failed{broken}"
+
     def __repr__(self) -> str:
-        head = f"{len(self.items)} of {len(self.run.scorable)} episodes failed"
-        if self.unscorable:
-            head += f", {unscored(self.run)}"
         lines = [f"  {len(c):4d}  {c.label:24s} {clip(c.title)}  e.g. {_example(c)}" for c in self.clusters]
-        return "\n".join([head, *lines])
+        return "\n".join([self.head(), *lines])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{len(cluster)}</td><td>{escape(cluster.label)}</td><td>{escape(clip(cluster.title, 120))}</td>"
-            f"<td>{escape(_example(cluster))}</td></tr>"
-            for cluster in self.clusters
-        )
-        head = escape(repr(self).split("\n", 1)[0])
-        return (
-            f"<p>{head}</p><table><thead><tr><th>episodes</th><th>label</th><th>cause</th><th>first example</th></tr>"
-            f"</thead><tbody>{rows}</tbody></table>"
-        )
+        rows = [(len(cluster), cluster.label, cluster.title, _example(cluster)) for cluster in self.clusters]
+        return str(table(("episodes", "label", "cause", "first example"), rows, caption=self.head()))
 
 
 def _cluster(items: tuple[Failure, ...]) -> tuple[Cluster, ...]:

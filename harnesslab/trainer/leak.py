@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 
 from harnesslab.errors import LeakFound
+from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Episode
-from harnesslab.rollout.taxonomy import clip
 
 PHRASE = 12
 """Words in a row that make a phrase of one task a leak, whatever the words are."""

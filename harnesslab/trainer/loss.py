@@ -81,4 +81,4 @@ class Loss:
     def _repr_html_(self) -> str:
         from harnesslab.analysis.show import verdict_html
 
-        return verdict_html(self.verdict.to_json(), title=self.proposal.name)
+        return str(verdict_html(self.verdict.to_json(), title=self.proposal.name))

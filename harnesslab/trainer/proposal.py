@@ -7,12 +7,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from harnesslab.harness.base import LAYERS
+from harnesslab.markup import LIMIT, block, fill, items, paragraph, table
+from harnesslab.plaintext import clip
 from harnesslab.rollout.show import counted
-from harnesslab.rollout.taxonomy import clip
 
 if TYPE_CHECKING:
     from harnesslab.trainer.trainer import Trainer
@@ -111,10 +111,7 @@ class Proposal:
         return f"{self.name} ({self.kind}): {clip(self.about, 120)}"
 
     def __repr__(self) -> str:
-        lines = [str(self)]
-        lines += [f"  evidence: {_place(item)}: {clip(item.what, 100)}" for item in self.evidence[:SHOWN]]
-        if len(self.evidence) > SHOWN:
-            lines.append(f"  ... and {len(self.evidence) - SHOWN} more")
+        lines = [str(self), *(f"  evidence: {line}" for line in self._evidence())]
         if self.prediction.flips:
             lines.append(f"  should flip {len(self.prediction.flips)}: {clip(', '.join(self.prediction.flips), 100)}")
         if self.prediction.trigger:
@@ -122,13 +119,15 @@ class Proposal:
         return "\n".join([*lines, self.diff()])
 
     def _repr_html_(self) -> str:
-        evidence = "".join(f"<li>{escape(_place(e))}: {escape(clip(e.what, 160))}</li>" for e in self.evidence[:SHOWN])
-        more = f"<li>… and {len(self.evidence) - SHOWN} more</li>" if len(self.evidence) > SHOWN else ""
-        flips = escape(clip(", ".join(self.prediction.flips), 200)) or "nothing in particular"
-        return (
-            f"<p><b>{escape(self.name)}</b> ({escape(self.kind)}, {escape(self.estimator)}): {escape(self.about)}</p>"
-            f"<p>should flip {flips}; must fire: {escape(self.prediction.trigger or 'nothing')}</p>"
-            f"<ul>{evidence}{more}</ul><pre>{escape(self.diff())}</pre>"
+        head = fill("<p><b>{}</b> ({}, {}): {}</p>", self.name, self.kind, self.estimator, self.about, limit=LIMIT)
+        flips = clip(", ".join(self.prediction.flips), 200) or "nothing in particular"
+        predicted = paragraph(f"should flip {flips}; must fire: {self.prediction.trigger or 'nothing'}")
+        return str(head + predicted + items(self._evidence()) + block(self.diff()))
+
+    def _evidence(self) -> list[str]:
+        rest = len(self.evidence) - SHOWN
+        return [f"{_place(item)}: {clip(item.what, 100)}" for item in self.evidence[:SHOWN]] + (
+            [f"... and {rest} more"] if rest > 0 else []
         )
 
 
@@ -184,34 +183,26 @@ class Proposals(Sequence[Proposal]):
         other = f", ranked by {self.ranked_by}" if self.ranked_by != PREDICTED else ""
         return counted(len(self), "proposal") + other
 
-    def _remark(self) -> str:
-        if not self.edited:
-            return ""
-        return (
-            f"edited, but not proposed: {clip(', '.join(self.edited), 200)}; "
-            "ManualEstimator.add_files(lab.edits()) makes it a proposal"
-        )
+    def _remarks(self) -> list[str]:
+        remarks = [f"refused {name}: {clip(reason, 120)}" for name, reason in self.refused]
+        if self.edited:
+            remarks.append(
+                f"edited, but not proposed: {clip(', '.join(self.edited), 200)}; "
+                "ManualEstimator.add_files(lab.edits()) makes it a proposal"
+            )
+        return remarks
 
     def __repr__(self) -> str:
         lines = [self._head()]
         lines += [f"  [{i}] {p}; should flip {len(p.prediction.flips)}" for i, p in enumerate(self)]
-        lines += [f"  refused {name}: {clip(reason, 120)}" for name, reason in self.refused]
-        lines += [f"  {remark}" for remark in (self._remark(),) if remark]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {remark}" for remark in self._remarks())])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{i}</td><td>{escape(p.layer)}</td><td>{escape(p.kind)}</td><td>{escape(p.name)}</td>"
-            f"<td>{escape(clip(p.about, 160))}</td><td>{len(p.prediction.flips)}</td><td>{len(p.evidence)}</td></tr>"
-            for i, p in enumerate(self)
-        )
-        refused = "".join(f"<li>refused {escape(n)}: {escape(clip(r, 160))}</li>" for n, r in self.refused)
-        refused += "".join(f"<li>{escape(remark)}</li>" for remark in (self._remark(),) if remark)
-        return (
-            f"<p>{escape(self._head())}</p><table><thead><tr><th></th><th>layer</th><th>kind</th><th>name</th>"
-            f"<th>about</th><th>should flip</th><th>evidence</th></tr></thead><tbody>{rows}</tbody></table>"
-            + (f"<ul>{refused}</ul>" if refused else "")
-        )
+        head = ("", "layer", "kind", "name", "about", "should flip", "evidence")
+        rows = [
+            (i, p.layer, p.kind, p.name, p.about, len(p.prediction.flips), len(p.evidence)) for i, p in enumerate(self)
+        ]
+        return str(table(head, rows, caption=self._head()) + items(self._remarks(), limit=400))
 
 
 def best_first(proposals: Iterable[Proposal]) -> list[Proposal]:

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from harnesslab.lab import Lab
+from harnesslab.plaintext import clip
 from harnesslab.rollout.floors import Floors
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.show import counted
 from harnesslab.rollout.tasks import solved_shares
-from harnesslab.rollout.taxonomy import clip
 
 
 def result_row(lab: Lab, run: Run, *, harness: str) -> dict[str, Any]:

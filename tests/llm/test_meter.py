@@ -38,7 +38,7 @@ def test_counts_by_role_and_prices_by_the_longest_name() -> None:
     assert meter.usage("proposer") == each
     assert meter.usage("agent") == Usage(1, 1, 100, 10, 2.0, pytest.approx(2e-4))
     assert meter.usage() == Usage(2, 1, 200, 20, 4.0, pytest.approx(4e-4))
-    assert "proposer" in repr(meter) and "<td>proposer</td>" in meter._repr_html_()
+    assert "proposer" in repr(meter) and ">proposer</td>" in meter._repr_html_()
 
 
 def test_html_is_escaped() -> None:

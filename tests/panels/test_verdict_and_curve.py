@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -85,6 +86,7 @@ def test_every_panel_leaves_text_behind(loss: Any, trainer: Any, proposals: Any)
         bundle = panel._repr_mimebundle_()
         assert set(bundle) == {MIME, "text/html", "text/plain"}
         assert EVIL not in bundle["text/html"]
+        assert not re.search("&lt;(p|div|table|details|span)", bundle["text/html"]), "our own markup was escaped"
         assert len(bundle["text/plain"].strip()) > 10
         assert len(bundle["text/html"]) < 300_000
 

@@ -17,8 +17,9 @@ from harnesslab.harness.base import LAYERS, Intervention
 from harnesslab.harness.context import Action, Context, Draft, Protocol, Turn
 from harnesslab.harness.load import Harness, bind, load_yaml
 from harnesslab.harness.pipeline import Pipeline
+from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Episode, Step
-from harnesslab.rollout.taxonomy import action_text, clip
+from harnesslab.rollout.taxonomy import action_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 
+from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Episode
-from harnesslab.rollout.taxonomy import REASONING, TRAJECTORY, clip, ended_itself, is_error
+from harnesslab.rollout.taxonomy import REASONING, TRAJECTORY, ended_itself, is_error
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 

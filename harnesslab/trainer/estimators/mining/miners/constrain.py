@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import ACTION, CONTRACT, action_text, clip, is_error
+from harnesslab.plaintext import clip
+from harnesslab.rollout.taxonomy import ACTION, CONTRACT, action_text, is_error
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 

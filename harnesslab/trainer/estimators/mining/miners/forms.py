@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from harnesslab.rollout.taxonomy import CONTRACT, clip, is_error
+from harnesslab.plaintext import clip
+from harnesslab.rollout.taxonomy import CONTRACT, is_error
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import TRAJECTORY, action_text, clip
+from harnesslab.plaintext import clip
+from harnesslab.rollout.taxonomy import TRAJECTORY, action_text
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.repeats import repeats
 from harnesslab.trainer.estimators.mining.view import View

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harnesslab.harness.actionlines import blocks
-from harnesslab.rollout.taxonomy import ACTION, REASONING, TRAJECTORY, calls_left_out, clip
+from harnesslab.plaintext import clip
+from harnesslab.rollout.taxonomy import ACTION, REASONING, TRAJECTORY, calls_left_out
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 

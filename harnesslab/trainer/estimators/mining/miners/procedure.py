@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harnesslab.rollout.taxonomy import REASONING, TRAJECTORY, clip
+from harnesslab.plaintext import clip
+from harnesslab.rollout.taxonomy import REASONING, TRAJECTORY
 from harnesslab.trainer.estimators.mining.conditions import Conditions
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.plans import Plan, grouped, tasks

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import ACTION, TRUNCATED, clip, unread_cause
+from harnesslab.plaintext import clip
+from harnesslab.rollout.taxonomy import ACTION, TRUNCATED, unread_cause
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 

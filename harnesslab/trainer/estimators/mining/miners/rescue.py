@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harnesslab.rollout.taxonomy import ACTION, clip
+from harnesslab.plaintext import clip
+from harnesslab.rollout.taxonomy import ACTION
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 

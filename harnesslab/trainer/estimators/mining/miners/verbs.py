@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from harnesslab.rollout.taxonomy import ACTION, CONTRACT, clip, nearest
+from harnesslab.plaintext import clip
+from harnesslab.rollout.taxonomy import ACTION, CONTRACT, nearest
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View
 
