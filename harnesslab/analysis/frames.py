@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from harnesslab.extras import comes_with
-from harnesslab.ledger import DECIDED, solved_counts, who_decided
+from harnesslab.ledger import DECIDED, Verdict, read_verdict, solved_counts, who_decided
 from harnesslab.rollout.records import Episode
 from harnesslab.rollout.show import EPISODE_COLUMNS
 from harnesslab.rollout.taxonomy import action_text
@@ -122,15 +123,13 @@ def curve(repo: LabRepo) -> pd.DataFrame:
     return frame
 
 
-def flips(verdict: Mapping[str, Any]) -> pd.DataFrame:
-    """One row a task whose outcome changed, from a verdict's JSON: task, before, after, incidental."""
+def flips(verdict: Verdict | Mapping[str, Any]) -> pd.DataFrame:
+    """One row a task whose outcome changed, from a verdict or its JSON: task, before, after, incidental."""
     with comes_with("lab"):
         import pandas as pd
 
-    rows = [
-        {"task": flip["task"], "before": flip["from"], "after": flip["to"], "incidental": flip["incidental"]}
-        for flip in verdict.get("flips", ())
-    ]
+    read = read_verdict(verdict)
+    rows = [asdict(flip) for flip in read.flips] if read is not None else []
     return pd.DataFrame(rows, columns=["task", "before", "after", "incidental"])
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from harnesslab.ledger import solved_counts, who_decided
+from harnesslab.ledger import Verdict, read_verdict
 from harnesslab.markup import LIMIT, Markup, fill, paragraph, table
 from harnesslab.plaintext import shown
 from harnesslab.rollout.show import counted
@@ -13,50 +14,49 @@ from harnesslab.rollout.show import counted
 FLIPS = 40
 
 
-def verdict_html(verdict: Mapping[str, Any], *, title: str = "") -> Markup:
-    """A stored verdict as static HTML: decision, counts, flips task by task, metrics, cost."""
-    decider = who_decided(verdict)
-    by = decider.name if decider else str(verdict.get("criterion", ""))
-    if decider and decider.override:
-        by += ", an override of the verdict"
-    value = verdict.get("value")
+def verdict_html(verdict: Verdict | Mapping[str, Any], *, title: str = "") -> Markup:
+    """A verdict, or its JSON, as static HTML: decision, counts, flips task by task, metrics, cost."""
+    read = read_verdict(verdict)
+    if read is None:
+        return paragraph("Nobody has judged it yet.")
+    by = read.decider.name + (", an override of the verdict" if read.override else "")
     named = fill("<b>{}</b> ", title) if title else ""
-    loss = "infinite" if value is None else f"{value:+.3g}"
-    told = (named, verdict.get("decision"), verdict.get("why"), loss, by)
+    loss = "infinite" if math.isinf(read.value) else f"{read.value:+.3g}"
+    told = (named, read.decision, read.why, loss, by)
     head = fill("<p>{}<b>{}</b>: {} (loss {}, by {})</p>", *told, limit=LIMIT)
-    counts = solved_counts(verdict)
-    if counts is None:
+    if read.counts is None:
         return head + paragraph("Nothing was measured.")
-    early = " Stopped early: nothing could change the verdict any more." if verdict.get("settled_early") else ""
-    solved = f"Solved {counts[0]} → {counts[1]} of {counted(counts[2], 'task')}.{early}"
-    return head + paragraph(solved) + _flips(verdict) + _metrics(verdict) + _statistics(verdict) + _cost(verdict)
+    before, after, tasks = read.counts
+    early = " Stopped early: nothing could change the verdict any more." if read.settled_early else ""
+    solved = f"Solved {before} → {after} of {counted(tasks, 'task')}.{early}"
+    return head + paragraph(solved) + _flips(read) + _metrics(read) + _statistics(read) + _cost(read)
 
 
-def _flips(verdict: Mapping[str, Any]) -> Markup:
-    flips = list(verdict.get("flips", ()))
+def _flips(verdict: Verdict) -> Markup:
+    flips = verdict.flips
     if not flips:
         return paragraph("No task changed its outcome.")
     rows = [
-        (flip["task"], f"{_outcome(flip['from'])} → {_outcome(flip['to'])}",
-         "incidental: nothing new fired" if flip["incidental"] else "")
+        (flip.task, f"{_outcome(flip.before)} → {_outcome(flip.after)}",
+         "incidental: nothing new fired" if flip.incidental else "")
         for flip in flips[:FLIPS]
     ]  # fmt: skip
     more = [f"and {len(flips) - FLIPS} more"] if len(flips) > FLIPS else []
     return table(("task", "flip", "note"), rows, below=more)
 
 
-def _metrics(verdict: Mapping[str, Any]) -> Markup:
-    rows = [(name, float(pair[0]), float(pair[1])) for name, pair in (verdict.get("metrics") or {}).items()]
+def _metrics(verdict: Verdict) -> Markup:
+    rows = [(name, float(before), float(after)) for name, (before, after) in verdict.metrics.items()]
     return table(("mean of", "baseline", "candidate"), rows) if rows else Markup()
 
 
-def _statistics(verdict: Mapping[str, Any]) -> Markup:
-    said = ", ".join(f"{name} {shown(value)}" for name, value in (verdict.get("statistics") or {}).items())
+def _statistics(verdict: Verdict) -> Markup:
+    said = ", ".join(f"{name} {shown(value)}" for name, value in verdict.statistics.items())
     return paragraph(f"Statistics: {said}." if said else "")
 
 
-def _cost(verdict: Mapping[str, Any]) -> Markup:
-    cost = verdict.get("cost") or {}
+def _cost(verdict: Verdict) -> Markup:
+    cost = verdict.cost
     if not cost:
         return Markup()
     tokens = cost.get("prompt_tokens", 0) + cost.get("completion_tokens", 0)

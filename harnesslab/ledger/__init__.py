@@ -3,7 +3,7 @@
 from harnesslab.ledger.acts import Done, LastDecision, Ledger
 from harnesslab.ledger.learning import learning_text, write_learning
 from harnesslab.ledger.plans import Plan
-from harnesslab.ledger.rules import refusal
+from harnesslab.ledger.rules import reason_given, refusal
 from harnesslab.ledger.verdict import (
     Decider,
     Flip,
@@ -15,14 +15,17 @@ from harnesslab.ledger.verdict import (
     who_decided,
 )
 from harnesslab.ledger.who import whoami
-from harnesslab.ledger.words import ACTS, DECIDED, OPEN, OUTCOME, Act, Choice
+from harnesslab.ledger.words import ACTS, CHOICE, DECIDED, OPEN, OUTCOME, Act, Choice
+from harnesslab.store import Candidate, State
 
 __all__ = [
     "ACTS",
+    "CHOICE",
     "DECIDED",
     "OPEN",
     "OUTCOME",
     "Act",
+    "Candidate",
     "Choice",
     "Decider",
     "Done",
@@ -30,11 +33,13 @@ __all__ = [
     "LastDecision",
     "Ledger",
     "Plan",
+    "State",
     "Verdict",
     "learning_text",
     "now",
     "persons_verdict",
     "read_verdict",
+    "reason_given",
     "refusal",
     "solved_counts",
     "who_decided",

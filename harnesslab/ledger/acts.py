@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harnesslab.errors import BaselineMoved, ConfigError, StoreError
+from harnesslab.errors import BaselineMoved, StoreError
 from harnesslab.ledger.learning import write_learning
 from harnesslab.ledger.plans import Plan, plan_candidate, plan_rollback, plan_undo_rollback
-from harnesslab.ledger.rules import refusal
+from harnesslab.ledger.rules import reason_given, refusal
 from harnesslab.ledger.verdict import Verdict, persons_verdict
 from harnesslab.ledger.words import ACTS, DECIDED, OPEN, OUTCOME, Act, Choice
-from harnesslab.store import STATES, Candidate, LabRepo, Settled, State
+from harnesslab.store import STATES, Candidate, Commit, LabRepo, Settled, State
 
 Record = Verdict | Mapping[str, Any]
 """A verdict, or its JSON."""
@@ -82,8 +82,9 @@ class Ledger:
 
     def override(self, candidate_id: str, who: str, why: str) -> Settled:
         """Promote a rejected candidate against the verdict on record; recorded as an override, with who and why."""
-        if not who.strip() or not why.strip():
-            raise StoreError("An override needs who decided and why.")
+        why = reason_given(why)
+        if not who.strip():
+            raise StoreError("An override needs the name of who decides.")
         with self.repo.holding(f"override the verdict of {candidate_id}"):
             candidate = self._allowed("override", candidate_id)
             verdict = persons_verdict(candidate, "promote", who, why)
@@ -164,22 +165,34 @@ class Ledger:
             if now.refused is not None:
                 # To whoever confirms, a candidate of an earlier baseline is refused; 'moved' would ask to look again.
                 raise StoreError(str(now.refused), cause="refused")
-            if now.needs_why and not why.strip():
-                raise ConfigError("A decision needs a reason; say why in a few words.")
-            return _DO[act](self, now, who, why.strip())
+            return _DO[act](self, now, who, reason_given(why) if now.needs_why else why.strip())
 
     def last_decision(self) -> LastDecision | None:
         """The newest decision on a candidate, or the rollback after it; None where git does not allow to undo it."""
+        newest = self._newest()
+        if isinstance(newest, Commit):
+            return LastDecision(newest.subject, newest.id)
+        if newest is None or refusal("undo", newest, self.repo.baseline()) is not None:
+            return None
+        return LastDecision(f"{newest.meta.get('name') or newest.subject} ({newest.state})", newest.ref)
+
+    def undo_last(self, who: str) -> Done:
+        """Take back the newest decision on a candidate, or the rollback after it; StoreError where nothing was decided."""
+        with self.repo.holding("undo the last decision"):
+            newest = self._newest()
+            if newest is None:
+                raise StoreError("Nothing was decided yet, so there is nothing to undo.", cause="refused")
+            return self.carry_out("undo", newest.id if isinstance(newest, Commit) else newest.ref, who)
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _newest(self) -> Candidate | Commit | None:
+        """The candidate that was decided on last, or the rollback after it."""
         newest = self.repo.candidates(state=DECIDED, order="decided", limit=1).rows
         head = self.repo.commit(self.repo.baseline())
         if head.meta.get("rollback_to") and (not newest or head.created >= int(newest[0].decided_at or 0)):
-            return LastDecision(head.subject, head.id)
-        if not newest or refusal("undo", newest[0], head.id) is not None:
-            return None
-        name = newest[0].meta.get("name") or newest[0].subject
-        return LastDecision(f"{name} ({newest[0].state})", newest[0].ref)
-
-    # -- inside ---------------------------------------------------------------------------------------
+            return head
+        return newest[0] if newest else None
 
     def _allowed(self, act: Act, candidate_id: str) -> Candidate:
         candidate = self.repo.candidate(candidate_id)

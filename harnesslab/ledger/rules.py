@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harnesslab.errors import BaselineMoved, StoreError
+from harnesslab.errors import BaselineMoved, ConfigError, StoreError
 from harnesslab.ledger.words import OPEN, Act
 from harnesslab.store import Candidate, State
 
@@ -30,7 +30,7 @@ def refusal(act: Act, candidate: Candidate, baseline: str) -> StoreError | None:
     if act in ("promote", "override") and moved:
         return BaselineMoved(
             f"{name} was made on {candidate.parent[:10] or 'nothing'}, but the baseline is {baseline[:10]} now, so no "
-            "fast-forward is possible; retry it on today's baseline."
+            "fast-forward is possible; measure it again, or retry it on today's baseline."
         )
     if act == "retry" and candidate.state in OPEN and not moved:
         return StoreError(f"{name} was made on today's baseline; measure it or decide on it.", cause="refused")
@@ -40,6 +40,13 @@ def refusal(act: Act, candidate: Candidate, baseline: str) -> StoreError | None:
             cause="refused",
         )
     return None
+
+
+def reason_given(why: str) -> str:
+    """The reason that a person gives for a decision, without spaces around it. Raises ConfigError where there is none."""
+    if not why.strip():
+        raise ConfigError("A decision needs a reason: say why in a few words. It is stored with the decision.")
+    return why.strip()
 
 
 _ALREADY = "is {state} already; undo that first, override it, or retry it."

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from harnesslab.ledger.words import OUTCOME, Choice
-from harnesslab.store import Candidate, State
+from harnesslab.ledger.words import CHOICE, OUTCOME, Choice
+from harnesslab.store import STATES, Candidate, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,18 @@ class Flip:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, with the keys ``from`` and ``to``."""
         return {"task": self.task, "from": self.before, "to": self.after, "incidental": self.incidental}
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Who decided: a ``person`` or the ``criterion``, by name, and whether it was an override."""
+
+    kind: Literal["criterion", "person"]
+    name: str
+    override: bool = False
+
+    def __str__(self) -> str:
+        return self.name + (" (override)" if self.override else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,18 @@ class Verdict:
         """Tasks solved by the candidate less those solved by the baseline, on the tasks both played."""
         return len(self.solved["candidate"]) - len(self.solved["baseline"])
 
+    @property
+    def counts(self) -> tuple[int, int, int] | None:
+        """Tasks solved (before, after, of how many); None where nothing was measured."""
+        return (len(self.solved["baseline"]), len(self.solved["candidate"]), self.tasks) if self.tasks > 0 else None
+
+    @property
+    def decider(self) -> Decider:
+        """Who decided, or who would: the criterion, until a person does."""
+        if self.decided_by == "person":
+            return Decider("person", self.who or "a person", self.override)
+        return Decider("criterion", self.criterion)
+
     def by_person(self, decision: Choice, who: str, why: str) -> Verdict:
         """The same measurement, decided by a person; an override where this verdict says otherwise."""
         against = OUTCOME[self.decision] if decision != self.decision else None
@@ -88,27 +112,55 @@ class Verdict:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Verdict:
-        """The inverse of :meth:`to_json`; unknown keys are ignored."""
-        values = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        values["value"] = math.inf if values.get("value") is None else float(values["value"])
-        values["flips"] = tuple(
-            Flip(flip["task"], flip["from"], flip["to"], flip["incidental"]) for flip in values.get("flips", ())
-        )
-        values["metrics"] = {name: (pair[0], pair[1]) for name, pair in values.get("metrics", {}).items()}
-        if data.get("override") is True and not values.get("overrides"):
+        """The inverse of :meth:`to_json`; unknown keys are ignored.
+
+        Anybody can write a git note, so a field of another shape than ours is read as empty.
+        """
+        solved, value = _facts(data.get("solved")), data.get("value")
+        decision = next((choice for choice in OUTCOME if choice == data.get("decision")), None)
+        override = data.get("override") is True
+        overrides: State | None = next((state for state in STATES if state == data.get("overrides")), None)
+        if override and overrides is None:
             # Early records say that it was an override, but not of what.
-            values["overrides"] = "rejected" if data["decision"] == "promote" else "promoted"
-        return cls(**values)
+            overrides = "rejected" if decision == "promote" else "promoted"
+        return cls(
+            criterion=_words(data.get("criterion")),
+            value=math.inf if value is None else float(value) if _is_number(value) else math.nan,
+            decision=decision or CHOICE.get(_words(data.get("state")), "undecided"),
+            baseline=_words(data.get("baseline")),
+            candidate=_words(data.get("candidate")),
+            solved={side: [str(task) for task in _items(solved.get(side))] for side in ("baseline", "candidate")},
+            flips=tuple(
+                Flip(
+                    str(flip["task"]), flip.get("from") is True, flip.get("to") is True, flip.get("incidental") is True
+                )
+                for flip in _items(data.get("flips"))
+                if isinstance(flip, Mapping) and "task" in flip
+            ),
+            metrics={
+                name: (pair[0], pair[1])
+                for name, pair in _facts(data.get("metrics")).items()
+                if len(_items(pair)) == 2 and all(map(_is_number, pair))
+            },
+            statistics=_facts(data.get("statistics")),
+            cost={name: amount for name, amount in _facts(data.get("cost")).items() if _is_number(amount)},
+            identity=_facts(data.get("identity")),
+            runs={side: run for side, run in _facts(data.get("runs")).items() if isinstance(run, str)},
+            tasks=data["tasks"] if _is_number(data.get("tasks")) and isinstance(data["tasks"], int) else 0,
+            settled_early=data.get("settled_early") is True,
+            decided_by="person" if override or data.get("decided_by") == "person" else "criterion",
+            who=_words(data.get("who")),
+            when=_time(data.get("when")),
+            why=_words(data.get("why")),
+            overrides=overrides,
+        )
 
 
-def read_verdict(note: Mapping[str, Any] | None) -> Verdict | None:
-    """The verdict in a note; None where there is none, or none that harnesslab wrote."""
-    if note is None:
-        return None
-    try:
-        return Verdict.from_json(note)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-        return None
+def read_verdict(note: Verdict | Mapping[str, Any] | None) -> Verdict | None:
+    """The verdict in a note (or its JSON); None where nobody has judged."""
+    if note is None or isinstance(note, Verdict):
+        return note
+    return Verdict.from_json(note) if _words(note.get("criterion")) else None
 
 
 def persons_verdict(candidate: Candidate, decision: Choice, who: str, why: str) -> Verdict:
@@ -131,18 +183,6 @@ def persons_verdict(candidate: Candidate, decision: Choice, who: str, why: str) 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Decider:
-    """Who decided: a ``person`` or the ``criterion``, by name, and whether it was an override."""
-
-    kind: Literal["criterion", "person"]
-    name: str
-    override: bool = False
-
-    def __str__(self) -> str:
-        return self.name + (" (override)" if self.override else "")
-
-
 def who_decided(note: Mapping[str, Any] | None) -> Decider | None:
     """Who decided, from a verdict's JSON or a note; None while nobody has. Nothing in a note is trusted."""
     if not note or note.get("state") in ("pending", "measured"):
@@ -154,16 +194,36 @@ def who_decided(note: Mapping[str, Any] | None) -> Decider | None:
 
 
 def solved_counts(note: Mapping[str, Any] | None) -> tuple[int, int, int] | None:
-    """Tasks solved (before, after, of how many), from a verdict's JSON or a note; None where nothing was measured."""
-    solved, tasks = (note or {}).get("solved"), (note or {}).get("tasks")
-    if not isinstance(solved, Mapping) or isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1:
-        return None
-    before, after = solved.get("baseline"), solved.get("candidate")
-    if not isinstance(before, list | tuple) or not isinstance(after, list | tuple):
-        return None
-    return len(before), len(after), tasks
+    """:attr:`Verdict.counts` of a verdict's JSON or a note."""
+    verdict = read_verdict(note)
+    return verdict.counts if verdict is not None else None
 
 
 def now() -> str:
     """The present time, UTC, ISO 8601 to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _words(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _time(value: object) -> str:
+    text = _words(value)
+    try:
+        datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return ""
+    return text
+
+
+def _facts(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _items(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

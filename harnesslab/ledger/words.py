@@ -23,3 +23,6 @@ Choice = Literal["promote", "reject", "undecided"]
 
 OUTCOME: dict[Choice, State] = {"promote": "promoted", "reject": "rejected", "undecided": "undecided"}
 """The state that acting on a verdict leads to."""
+
+CHOICE: dict[str, Choice] = {state: choice for choice, state in OUTCOME.items()}
+"""What led to a state, where it was decided on."""

@@ -85,9 +85,11 @@ class Controls:
             )
             return
         self._detail.value = page(self._panel.detail(i))
-        decided = self._panel.standing(i).decided
-        doable = dict.fromkeys((self._measure, self._promote, self._reject, self._use), not decided)
-        self._panel.only({**doable, self._undo: decided, self._reset: self._panel.rows[i].changed and not decided})
+        now = self._panel.standing(i)
+        acts = {self._promote: "promote", self._reject: "reject", self._undo: "undo"}
+        open_ = dict.fromkeys((self._measure, self._use), not now.decided)
+        changed = self._panel.rows[i].changed and not now.decided
+        self._panel.only({**open_, **{button: act in now.acts for button, act in acts.items()}, self._reset: changed})
 
     def measuring(self, bar: Bar) -> None:
         """Show how far a measurement is; called from harnesslab's loop."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from harnesslab.lab import Lab
-from harnesslab.ledger import who_decided
-from harnesslab.store import Candidate
+from harnesslab.ledger import OPEN, Act, Candidate, Verdict, read_verdict, who_decided
 from harnesslab.trainer.proposal import Proposal
 
 LOOK_BACK = 500
@@ -26,16 +24,18 @@ class Standing:
     candidate: Candidate | None = None
     here: bool = True
     variant: Candidate | None = None
+    acts: tuple[Act, ...] = ("promote", "reject")
+    """What can be done with it now; a proposal without a candidate on this baseline becomes one first."""
 
     @property
     def decided(self) -> bool:
         """Whether a decision stands in the way of another one."""
-        return self.candidate is not None and self.here and self.candidate.state in ("promoted", "rejected")
+        return self.candidate is not None and self.here and self.candidate.state not in OPEN
 
     @property
-    def measured(self) -> Mapping[str, Any] | None:
+    def measured(self) -> Verdict | None:
         """The verdict on record, if it is one of the present baseline."""
-        return self.candidate.verdict if self.candidate is not None and self.here else None
+        return read_verdict(self.candidate.verdict) if self.candidate is not None and self.here else None
 
     @property
     def word(self) -> str:
@@ -57,7 +57,7 @@ class Record:
     """The latest candidates of a lab, read once, for questions about several proposals."""
 
     def __init__(self, lab: Lab):
-        self._baseline = lab.repo.baseline()
+        self._ledger, self._baseline = lab.ledger, lab.repo.baseline()
         self._files = lab.harness(self._baseline).files
         self._rows = lab.repo.candidates(limit=LOOK_BACK).rows
 
@@ -67,16 +67,14 @@ class Record:
         held = self._holds(proposal)
         here = [row for row in same if row.parent == self._baseline or (row.state == "promoted" and held)]
         if here:
-            return Standing(here[0])
+            return Standing(here[0], acts=tuple(self._ledger.possible(here[0])))
         if same:
             return Standing(same[0], here=False)
         return Standing(variant=next(filter(self._is_variant(proposal.name), self._rows), None))
 
     def _is_variant(self, name: str) -> Callable[[Candidate], bool]:
         return lambda row: (
-            row.meta.get("name") == name
-            and row.state in ("promoted", "rejected")
-            and self._baseline in (row.parent, row.commit)
+            row.meta.get("name") == name and row.state not in OPEN and self._baseline in (row.parent, row.commit)
         )
 
     def _holds(self, proposal: Proposal) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harnesslab import markup
 from harnesslab.analysis.show import verdict_html
 from harnesslab.errors import ConfigError, HarnesslabError, OrderError
-from harnesslab.ledger import solved_counts
+from harnesslab.ledger import Choice, reason_given
 from harnesslab.markup import Markup, page, section, table
 from harnesslab.panels.base import Panel
 from harnesslab.panels.controls import Controls
@@ -119,20 +119,11 @@ class InterventionsPanel(Panel):
         self._job = Job(work, bar, self._ui.measuring, ended)
         return self._job
 
-    def decide(self, i: int, decision: str, reason: str) -> bool:
+    def decide(self, i: int, decision: Choice, reason: str) -> bool:
         """See :meth:`promote` and :meth:`reject`."""
         row = self._open_row(i)
-        if not reason.strip():
-            raise ConfigError("write a reason first: it is stored with the decision")
+        reason = reason_given(reason)
         what = row.loss if row.loss is not None else row.proposal
-        if (
-            decision == "promote"
-            and isinstance(what, Loss)
-            and what.verdict.baseline != self.trainer.lab.repo.baseline()
-        ):
-            raise OrderError(
-                "this proposal was measured on an earlier baseline: measure it again before you promote it"
-            )
         moved = self.trainer.promote(what, reason) if decision == "promote" else self.trainer.reject(what, reason)
         self._decided.append(i)
         return moved
@@ -143,7 +134,7 @@ class InterventionsPanel(Panel):
             raise OrderError("nothing was decided in this panel yet; undo(i) takes back what was decided before")
         chosen = self._decided[-1] if i is None else i
         now = self.standing(chosen)
-        if now.candidate is None or not now.decided:
+        if now.candidate is None:
             raise OrderError(f"proposal {chosen} is {now.word}: there is no decision to undo")
         self.trainer.undo(now.candidate.id)
         self._decided = [other for other in self._decided if other != chosen]
@@ -173,7 +164,7 @@ class InterventionsPanel(Panel):
         if sentence := now.sentence:
             parts.append(markup.paragraph(sentence, 500, mark=True))
         parts.append(section("Diff to the baseline", markup.diff(proposal.diff(lab.harness().files))))
-        if verdict := row.loss.judged.to_json() if row.loss is not None else now.measured:
+        if verdict := row.loss.judged if row.loss is not None else now.measured:
             parts.append(section("Verdict", verdict_html(verdict)))
         parts.append(section("Prediction", prediction_html(proposal.prediction)))
         parts.append(section(f"Evidence ({len(proposal.evidence)})", evidence_html(proposal.evidence, lab)))
@@ -240,10 +231,8 @@ class InterventionsPanel(Panel):
 
 def _measured(loss: Loss | None, now: Standing) -> str:
     """What was measured: here, whatever a person decided, else what is on record; empty where nothing was."""
-    note = loss.judged.to_json() if loss is not None else now.measured
-    counts = solved_counts(note)
-    if note is None or counts is None:
+    verdict = loss.judged if loss is not None else now.measured
+    if verdict is None or verdict.counts is None:
         return ""
-    return (
-        f"solved {counts[0]} → {counts[1]} of {counted(counts[2], 'task')}, {note.get('decision')}: {note.get('why')}"
-    )
+    before, after, tasks = verdict.counts
+    return f"solved {before} → {after} of {counted(tasks, 'task')}, {verdict.decision}: {verdict.why}"

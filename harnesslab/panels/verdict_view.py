@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harnesslab.analysis.show import verdict_html
-from harnesslab.errors import ConfigError, OrderError
+from harnesslab.errors import OrderError
 from harnesslab.extras import comes_with
-from harnesslab.ledger import who_decided
+from harnesslab.ledger import OPEN, Candidate, Choice, read_verdict, reason_given, who_decided
 from harnesslab.markup import Markup, page, paragraph
 from harnesslab.panels.base import Panel
-from harnesslab.store import Candidate
 from harnesslab.trainer.loss import Loss
 
 if TYPE_CHECKING:
@@ -71,11 +70,12 @@ class VerdictPanel(Panel):
 
     def redraw(self) -> None:
         self._view.value = page(self._body())
-        decided = self.candidate.state in ("promoted", "rejected")
-        self.only({self._promote: not decided, self._reject: not decided, self._undo: decided})
+        acts = self.trainer.lab.ledger.possible(self.candidate)
+        buttons = {self._promote: "promote", self._reject: "reject", self._undo: "undo"}
+        self.only({button: act in acts for button, act in buttons.items()})
 
     def _body(self) -> Markup:
-        stored = self.candidate.verdict or self.loss.verdict.to_json()
+        stored = read_verdict(self.candidate.verdict) or self.loss.verdict
         return paragraph(self._standing(), 500, mark=True) + verdict_html(stored, title=self.loss.proposal.name)
 
     def _standing(self) -> str:
@@ -91,15 +91,12 @@ class VerdictPanel(Panel):
         self._decide("reject", self._reason.value)
         self._reason.value = ""
 
-    def _decide(self, decision: str, reason: str) -> bool:
-        if self.candidate.state in ("promoted", "rejected"):
+    def _decide(self, decision: Choice, reason: str) -> bool:
+        if self.candidate.state not in OPEN:
             raise OrderError(f"the candidate is {self.candidate.state} already; undo() takes that back")
-        if not reason.strip():
-            raise ConfigError("write a reason first: it is stored with the decision")
+        reason = reason_given(reason)
         act = self.trainer.promote if decision == "promote" else self.trainer.reject
         return act(self.loss, reason)
 
     def _take_back(self) -> None:
-        if self.candidate.state not in ("promoted", "rejected"):
-            raise OrderError("nothing was decided on this candidate, so there is nothing to undo")
         self.trainer.undo(self.loss.candidate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harnesslab.errors import ConfigError, OrderError
 from harnesslab.lab import Lab
-from harnesslab.ledger import DECIDED, Choice, persons_verdict
+from harnesslab.ledger import Choice, persons_verdict, reason_given
 from harnesslab.trainer.evaluate import make_candidate
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.optimizer import Optimizer
@@ -20,11 +20,10 @@ class Decider:
 
     def decide(self, what: Loss | Proposal, decision: Choice, reason: str, who: str) -> bool:
         """Promote or reject; returns whether the baseline moved. Raises ConfigError without a reason."""
-        if not reason.strip():
-            raise ConfigError(f"a person's {decision} needs a reason: pass reason='...'")
+        reason = reason_given(reason)
         kept = what.verdict if isinstance(what, Loss) else None
         try:
-            self._put(what, decision, reason.strip(), who)
+            self._put(what, decision, reason, who)
             return self._step()
         except BaseException:
             # What was not carried out is no part of the loss: backward() must not hand it on later.
@@ -46,7 +45,7 @@ class Decider:
             candidate = make_candidate(self._lab, what, "")
             self._parameter.grad = Gradient(candidate.id, persons_verdict(candidate, decision, who, reason))
         else:
-            raise ConfigError(f"accept and reject take a Loss or a Proposal, not {type(what).__name__}")
+            raise ConfigError(f"promote and reject take a Loss or a Proposal, not {type(what).__name__}")
 
     def _step(self) -> bool:
         before = self._lab.repo.baseline()
@@ -59,11 +58,9 @@ class Decider:
             self._parameter.grad = None
             raise
 
-    def undo(self, candidate_id: str | None) -> None:
+    def undo(self, candidate_id: str | None, who: str) -> None:
         """Take a decision back; the last one unless a candidate is named."""
         if candidate_id is None:
-            decided = self._lab.repo.candidates(state=DECIDED, order="decided", limit=1).rows
-            if not decided:
-                raise OrderError("nothing was decided yet, so there is nothing to undo")
-            candidate_id = decided[0].id
-        self._lab.ledger.undo(candidate_id)
+            self._lab.ledger.undo_last(who)
+        else:
+            self._lab.ledger.undo(candidate_id)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
+from harnesslab.ledger import DECIDED, read_verdict
 from harnesslab.store import Candidate, LabRepo
 from harnesslab.trainer.estimators.base import PastVerdict
 
@@ -13,12 +15,12 @@ LIMIT = 500
 
 def past_verdicts(repo: LabRepo) -> list[PastVerdict]:
     """The latest verdicts of a lab, oldest first."""
-    rows = repo.candidates(state=("promoted", "rejected", "undecided"), limit=LIMIT).rows
+    rows = repo.candidates(state=DECIDED, limit=LIMIT).rows
     return [_past(row) for row in reversed(rows)]
 
 
 def _past(row: Candidate) -> PastVerdict:
-    verdict = row.verdict or {}
+    verdict = read_verdict(row.verdict)
     past = {
         "content": row.meta.get("content"),
         "baseline": row.parent,
@@ -26,7 +28,7 @@ def _past(row: Candidate) -> PastVerdict:
         "layer": row.layer,
         "kind": row.kind,
         "name": row.meta.get("name"),
-        "loss": verdict.get("value"),
+        "loss": verdict.value if verdict is not None and math.isfinite(verdict.value) else None,
         "reason": row.reason,
     }
     return cast(PastVerdict, {key: value for key, value in past.items() if value is not None})

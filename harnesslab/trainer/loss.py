@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harnesslab.errors import ConfigError, OrderError
-from harnesslab.ledger import Choice, Verdict
+from harnesslab.errors import OrderError
+from harnesslab.ledger import Choice, Verdict, reason_given
 from harnesslab.rollout.show import counted
 from harnesslab.trainer.parameter import Gradient, Parameter
 
@@ -64,21 +64,19 @@ class Loss:
 
         Raises ConfigError without a reason: a person's verdict is data.
         """
-        if not why.strip():
-            raise ConfigError(f"a person's {decision} needs a reason: pass reason='...'")
         # Always from the criterion's own verdict: a decision that was undone, or failed to be written, is no part of it.
-        self.verdict = self.judged.by_person(decision, who, why.strip())
+        self.verdict = self.judged.by_person(decision, who, reason_given(why))
 
     def __repr__(self) -> str:
         verdict = self.verdict
-        before, after = len(verdict.solved["baseline"]), len(verdict.solved["candidate"])
+        before, after, tasks = verdict.counts or (0, 0, 0)
         early = ", stopped early" if verdict.settled_early else ""
         return (
             f"Loss({self.verdict.value:+.3g}: {self.proposal.name} -> {verdict.decision}; "
-            f"solved {before} -> {after} of {counted(verdict.tasks, 'task')}{early}; {verdict.why})"
+            f"solved {before} -> {after} of {counted(tasks, 'task')}{early}; {verdict.why})"
         )
 
     def _repr_html_(self) -> str:
         from harnesslab.analysis.show import verdict_html
 
-        return str(verdict_html(self.verdict.to_json(), title=self.proposal.name))
+        return str(verdict_html(self.verdict, title=self.proposal.name))

@@ -196,8 +196,11 @@ class Trainer:
         return self._decider.decide(what, "reject", reason, who or whoami(self.lab.path))
 
     def undo(self, candidate_id: str | None = None) -> None:
-        """Take back the last decision (or that on a candidate) where git allows it: the candidate waits for a decision again."""
-        self._decider.undo(candidate_id)
+        """Take back the last decision (a rollback, too), or that on a candidate, where git allows it.
+
+        The candidate waits for a decision again.
+        """
+        self._decider.undo(candidate_id, whoami(self.lab.path))
 
     # -- the loop -------------------------------------------------------------------------------------
 

@@ -137,8 +137,8 @@ def test_override_is_recorded_beside_what_it_overrides(repo: LabRepo) -> None:
 
 def test_override_needs_who_why_and_a_rejection(repo: LabRepo) -> None:
     candidate = repo.propose({"a": "1"}, "one")
-    for who, why in (("", "why"), ("me", " ")):
-        with pytest.raises(StoreError, match="who"):
+    for who, why, error, words in (("", "why", StoreError, "who"), ("me", " ", ConfigError, "reason")):
+        with pytest.raises(error, match=words):
             Ledger(repo).override(candidate.id, who, why)
     with pytest.raises(StoreError, match="only a rejection"):
         Ledger(repo).override(candidate.id, "me", "why")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import harnesslab as hl
-from harnesslab.errors import ConfigError, HarnessFileError, LeakFound, OrderError
+from harnesslab.errors import BaselineMoved, ConfigError, HarnessFileError, LeakFound, OrderError, StoreError
 from harnesslab.panels.intervention_view import InterventionsPanel
 from harnesslab.rollout.records import Episode
 from tests.panels.conftest import EVIL, RIGHT
@@ -64,8 +64,8 @@ def test_a_decision_without_a_reason_is_shown_as_an_error_and_changes_nothing(
     panel: InterventionsPanel, trainer: Any
 ) -> None:
     press(panel, "Promote")
-    assert "write a reason first" in panel.error.value
-    assert panel.log == ["write a reason first: it is stored with the decision"]
+    assert "needs a reason" in panel.error.value
+    assert panel.log == ["A decision needs a reason: say why in a few words. It is stored with the decision."]
     assert trainer.lab.repo.candidates().total == 0
     assert not panel.busy
     assert not panel._ui._promote.disabled
@@ -118,7 +118,7 @@ def test_decisions_show_after_the_panel_is_made_again(panel: InterventionsPanel,
 def test_accepting_what_was_measured_on_an_earlier_baseline_is_refused(panel: InterventionsPanel) -> None:
     panel.measure(1)
     panel.accept(0, reason="good")
-    with pytest.raises(OrderError, match="measure it again"):
+    with pytest.raises(BaselineMoved, match="measure it again"):
         panel.accept(1, reason="also good")
     assert panel.standing(1).word == "measured on an earlier baseline"
 
@@ -143,7 +143,7 @@ def test_undo_without_a_number_takes_the_last_decision_back(panel: Interventions
     assert [panel.standing(i).word for i in (0, 1)] == ["rejected", "pending"]
     panel.undo()
     assert [panel.standing(i).word for i in (0, 1)] == ["pending", "pending"]
-    with pytest.raises(OrderError, match="no decision to undo"):
+    with pytest.raises(StoreError, match="nothing to undo"):
         panel.undo(1)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import harnesslab as hl
-from harnesslab.errors import ConfigError, OrderError
+from harnesslab.errors import ConfigError, OrderError, StoreError
 from harnesslab.panels.base import MIME
 from tests.panels.conftest import EVIL
 
@@ -29,7 +29,7 @@ def test_the_verdict_shows_flips_metrics_and_cost(loss: Any) -> None:
 
 def test_accept_reject_undo_and_their_order(loss: Any, trainer: Any) -> None:
     panel = hl.panels.verdict(loss)
-    with pytest.raises(OrderError, match="nothing to undo"):
+    with pytest.raises(StoreError, match="nothing to undo"):
         panel.undo()
     with pytest.raises(ConfigError, match="reason"):
         panel.reject(reason="  ")
@@ -48,7 +48,7 @@ def test_accept_reject_undo_and_their_order(loss: Any, trainer: Any) -> None:
 def test_the_buttons_of_the_verdict(loss: Any) -> None:
     panel = hl.panels.verdict(loss)
     panel._promote.click()
-    assert "write a reason first" in panel.error.value
+    assert "needs a reason" in panel.error.value
     panel._reason.value = "good"
     panel._promote.click()
     assert panel.candidate.state == "promoted"

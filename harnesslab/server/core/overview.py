@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harnesslab.ledger import OPEN, solved_counts, who_decided
+from harnesslab.ledger import OPEN, read_verdict, solved_counts, who_decided
 from harnesslab.rollout.tasks import by_task, won_tasks
 from harnesslab.server.core import foreign
 from harnesslab.server.core.labs import Lab, Labs
@@ -126,9 +126,10 @@ def _measured(lab: Lab, repo: LabRepo, commit: str) -> tuple[dict[str, Any] | No
         scored = [(task, solved) for task, solved, status in rows if status != "unscorable"]
         score = _score(len(won_tasks(scored)), len(by_task(scored)), run["split"])
         return score, clip(run["backbone"], 200) or None, clip(run["identity"].get("environment"), 200) or None
-    verdict = repo.verdict(commit) or {}
-    identity = _mapping(verdict.get("identity"))
-    counts = solved_counts(verdict)
+    verdict = read_verdict(repo.verdict(commit))
+    if verdict is None:
+        return None, None, None
+    identity, counts = verdict.identity, verdict.counts
     return (
         _score(counts[1], counts[2], "gate") if counts else None,
         clip(_mapping(identity.get("backbone")).get("model"), 200) or None,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from harnesslab.ledger import OPEN
+from harnesslab.ledger import OPEN, Verdict, read_verdict
 from harnesslab.server.core import foreign
 from harnesslab.server.core.labs import Lab
 from harnesslab.server.core.overview import version
@@ -60,7 +60,7 @@ def detail(lab: Lab, ref: str) -> dict[str, Any]:
     candidate = find_candidate(lab, ref)
     if candidate is None:
         return _plain_detail(lab, ref)
-    verdict = candidate.verdict
+    verdict = read_verdict(candidate.verdict)
     prediction = candidate.meta.get("prediction")
     prediction = prediction if isinstance(prediction, Mapping) else {}
     flips = [clip(task, 500) for task in _list(prediction.get("flips"))]
@@ -71,8 +71,8 @@ def detail(lab: Lab, ref: str) -> dict[str, Any]:
             _evidence(item) for item in _list(candidate.meta.get("evidence"))[:100] if isinstance(item, Mapping)
         ],
         "prediction": {"flips": flips[:200], "trigger": clip(prediction.get("trigger"), 500)},
-        "verdict": _verdict(verdict, candidate) if verdict is not None and verdict.get("criterion") else None,
-        "tasks": _tasks(lab, verdict or {}, flips),
+        "verdict": _verdict(verdict, candidate) if verdict is not None else None,
+        "tasks": _tasks(lab, verdict, flips) if verdict is not None else [],
         "actions": lab.ledger.possible(candidate),
         "read_only": False,
     }
@@ -118,30 +118,27 @@ def _plain_detail(lab: Lab, ref: str) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Mapping[str, Any], candidate: Candidate) -> dict[str, Any]:
-    metrics = verdict.get("metrics")
+def _verdict(verdict: Verdict, candidate: Candidate) -> dict[str, Any]:
     return {
-        "criterion": clip(verdict.get("criterion"), 200),
-        "baseline": clip(verdict.get("baseline") or candidate.parent, 100),
+        "criterion": clip(verdict.criterion, 200),
+        "baseline": clip(verdict.baseline or candidate.parent, 100),
         "candidate": candidate.commit,
         "metrics": [
-            {"name": clip(name, 100), "baseline": number(_at(pair, 0)), "candidate": number(_at(pair, 1))}
-            for name, pair in (metrics.items() if isinstance(metrics, Mapping) else ())
+            {"name": clip(name, 100), "baseline": number(before), "candidate": number(after)}
+            for name, (before, after) in verdict.metrics.items()
         ],
-        "statistics": facts(verdict.get("statistics")),
-        "cost": facts(verdict.get("cost")),
-        "identity": facts(verdict.get("identity")),
+        "statistics": facts(verdict.statistics),
+        "cost": facts(verdict.cost),
+        "identity": facts(verdict.identity),
     }
 
 
-def _tasks(lab: Lab, verdict: Mapping[str, Any], predicted: list[str]) -> list[dict[str, Any]]:
+def _tasks(lab: Lab, verdict: Verdict, predicted: list[str]) -> list[dict[str, Any]]:
     """Task by task, flips first. Tasks that nobody solved are known from the runs only."""
-    solved = verdict.get("solved")
-    solved = solved if isinstance(solved, Mapping) else {}
-    flips = {str(flip.get("task")): flip for flip in _list(verdict.get("flips")) if isinstance(flip, Mapping)}
+    flips = {flip.task: flip for flip in verdict.flips}
     played = {side: _played(lab, verdict, side) for side in ("baseline", "candidate")}
     scored = set[str].intersection(*({task for task, scorable in played[side].items() if scorable} for side in played))
-    won = {side: {str(task) for task in _list(solved.get(side))} for side in played}
+    won = {side: set(verdict.solved[side]) for side in played}
     names = list(dict.fromkeys([*flips, *(task for side in played for task in (*played[side], *sorted(won[side])))]))
 
     def outcome(side: str, task: str) -> bool | None:
@@ -155,7 +152,7 @@ def _tasks(lab: Lab, verdict: Mapping[str, Any], predicted: list[str]) -> list[d
             "baseline": outcome("baseline", task),
             "candidate": outcome("candidate", task),
             "flip": task in flips,
-            "incidental": task in flips and flips[task].get("incidental") is True,
+            "incidental": task in flips and flips[task].incidental,
             "predicted": task in predicted,
             "seen": any(task in played[side] for side in played),
         }
@@ -163,11 +160,10 @@ def _tasks(lab: Lab, verdict: Mapping[str, Any], predicted: list[str]) -> list[d
     ]
 
 
-def _played(lab: Lab, verdict: Mapping[str, Any], side: str) -> dict[str, bool]:
+def _played(lab: Lab, verdict: Verdict, side: str) -> dict[str, bool]:
     """The tasks of one side of a verdict's runs, each with whether any of its episodes could be scored."""
-    runs = verdict.get("runs")
-    run_id = runs.get(side) if isinstance(runs, Mapping) else None
-    if lab.runs is None or not isinstance(run_id, str):
+    run_id = verdict.runs.get(side)
+    if lab.runs is None or run_id is None:
         return {}
     columns = lab.runs.episode_columns(run_id)
     tasks: dict[str, bool] = {}
@@ -185,10 +181,6 @@ def _evidence(item: Mapping[str, Any]) -> dict[str, Any]:
         "step": step if isinstance(step, int) and not isinstance(step, bool) else None,
         "what": clip(item.get("what"), 1000),
     }
-
-
-def _at(pair: object, index: int) -> object:
-    return pair[index] if isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) > index else None
 
 
 def _list(value: object) -> list[Any]:

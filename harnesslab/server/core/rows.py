@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from typing import Any
 
-from harnesslab.ledger import OUTCOME, who_decided
+from harnesslab.ledger import CHOICE, Verdict, read_verdict, who_decided
 from harnesslab.server.core.text import clip, number, stamp
 from harnesslab.store import Candidate, Commit, ForeignCandidate
-
-DECIDED: dict[str, str] = {state: choice for choice, state in OUTCOME.items()}
 
 
 def candidate_row(candidate: Candidate) -> dict[str, Any]:
     """A candidate of the store. Its meta data and verdict are JSON that anybody may have written: nothing is trusted."""
-    meta, verdict = candidate.meta, candidate.verdict or {}
-    judged = candidate.verdict is not None
-    decision = verdict.get("decision")
+    meta, verdict = candidate.meta, read_verdict(candidate.verdict)
     decider = who_decided(candidate.verdict)
     return {
         "ref": candidate.ref,
@@ -28,15 +24,15 @@ def candidate_row(candidate: Candidate) -> dict[str, Any]:
         "layer": clip(candidate.layer, 40) if candidate.layer else None,
         "kind": clip(candidate.kind, 80) if candidate.kind else None,
         "estimator": clip(candidate.estimator, 80) if candidate.estimator else None,
-        "delta": round(candidate.delta) if candidate.delta is not None and verdict.get("tasks") != 0 else None,
-        "loss": _loss(verdict) if judged else None,
-        "decision": decision if decision in OUTCOME else DECIDED.get(candidate.state),
+        "delta": round(candidate.delta) if candidate.delta is not None and verdict and verdict.counts else None,
+        "loss": _loss(verdict) if verdict and verdict.counts else None,
+        "decision": verdict.decision if verdict else CHOICE.get(candidate.state),
         "decided_by": decider.kind if decider else None,
-        "who": clip(verdict.get("who") or "", 200) or None,
+        "who": clip(verdict.who, 200) or None if verdict else None,
         "when": stamp(candidate.decided_at),
         "proposed": stamp(candidate.created) or "",
-        "why": clip(candidate.reason or verdict.get("why") or "", 1000),
-        "override": verdict.get("override") is True,
+        "why": clip(candidate.reason or (verdict.why if verdict else ""), 1000),
+        "override": decider is not None and decider.override,
     }
 
 
@@ -63,7 +59,7 @@ def _bare(ref: str, commit: str, state: str, subject: str, created: float, who: 
         "estimator": None,
         "delta": None,
         "loss": None,
-        "decision": DECIDED.get(state),
+        "decision": CHOICE.get(state),
         "decided_by": None,
         "who": clip(who, 200) if who else None,
         "when": stamp(created),
@@ -73,8 +69,5 @@ def _bare(ref: str, commit: str, state: str, subject: str, created: float, who: 
     }
 
 
-def _loss(verdict: Mapping[str, Any]) -> float | str | None:
-    # The trainer writes an infinite loss as null, since JSON has no infinity.
-    if "value" in verdict and verdict["value"] is None:
-        return "Infinity"
-    return number(verdict.get("value"))
+def _loss(verdict: Verdict) -> float | str | None:
+    return None if math.isnan(verdict.value) else number(verdict.value)

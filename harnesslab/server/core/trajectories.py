@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harnesslab.errors import StoreError
+from harnesslab.ledger import read_verdict
 from harnesslab.server.core.labs import Lab
 from harnesslab.server.core.refs import find_candidate
 from harnesslab.server.core.text import MAX_TEXT, clip, number
@@ -55,12 +56,12 @@ def _load(lab: Lab, candidate: Candidate, side: str, task: str) -> tuple[dict[st
     """The episode of a task and its steps, from the verdict's run or else the newest run of that commit."""
     if lab.runs is None:
         return None
-    runs = (candidate.verdict or {}).get("runs")
-    judged = runs.get(side) if isinstance(runs, Mapping) else None
+    verdict = read_verdict(candidate.verdict)
+    judged = verdict.runs.get(side) if verdict is not None else None
     commit = candidate.parent if side == "baseline" else candidate.commit
     # Evidence speaks of tasks of another split than the one that decided, so the other runs are looked at too.
     others = (run["id"] for run in lab.runs.runs(limit=10, commit=commit))
-    for run in [*([judged] if isinstance(judged, str) else []), *others]:
+    for run in [*([judged] if judged else []), *others]:
         for episode in lab.runs.episodes(run):
             if episode["task_id"] == task:
                 return episode, lab.runs.trace(episode["id"])
