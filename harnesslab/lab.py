@@ -5,27 +5,25 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harnesslab import checkout
-from harnesslab.analysis.frames import CURVE_COLUMNS, curve_rows
 from harnesslab.analysis.overlap import overlap_table
 from harnesslab.analysis.table import Table
+from harnesslab.analysis.tables import candidate_table, curve_table, log_table, opening_table
 from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError, UnusualLab
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.labenv import remember, remembered, remembered_environment
 from harnesslab.labfolder import full_path, is_lab, move_aside, near, refuse_moving
-from harnesslab.ledger import OPEN, Ledger, solved_counts, who_decided
+from harnesslab.ledger import OPEN, Ledger
 from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
 from harnesslab.rollout.registry import lasting_name, load_environment
-from harnesslab.rollout.show import counted
 from harnesslab.rollout.splits import SECONDS, check_splits, warn_of_splits
-from harnesslab.store import LEARNING, Candidate, HistoryEntry, LabRepo, RunStore, new_opening
+from harnesslab.store import LEARNING, LabRepo, RunStore, new_opening
 
 
 class Lab:
@@ -153,24 +151,21 @@ class Lab:
 
     def log(self, limit: int = 50) -> Table:
         """The baseline branch, newest first: commit, when, what, solved counts, who decided."""
-        return Table([_log_row(entry) for entry in self.repo.history(limit=limit)], title="baseline")
+        return log_table(self.repo.history(limit=limit))
 
     def rejected(self, limit: int = 50, **filters: Any) -> Table:
         """The rejected refs, newest first, each with the reason; filters as ``LabRepo.candidates`` takes them."""
         page = self.repo.candidates(state="rejected", limit=limit, **filters)
-        return Table([_candidate_row(row) for row in page.rows], title=f"rejected ({page.total})")
+        return candidate_table(page.rows, f"rejected ({page.total})")
 
     def pending(self, limit: int = 50) -> Table:
         """Candidates that wait for a decision: not measured yet, measured, or shelved because the measurement could not tell."""
-        rows = [_candidate_row(row) for row in self.repo.candidates(state=OPEN, limit=limit).rows]
-        return Table(rows, title=f"pending ({len(rows)})")
+        rows = self.repo.candidates(state=OPEN, limit=limit).rows
+        return candidate_table(rows, f"pending ({len(rows)})")
 
     def curve(self) -> Table:
         """The learning curve: one row a verdict, oldest first, with what it solved, who decided, and when."""
-        rows = curve_rows(self.repo)
-        for row in rows:
-            row["when"] = _when(row["when"]) if row["when"] is not None else ""
-        return Table(rows, title="learning curve", columns=CURVE_COLUMNS)
+        return curve_table(self.repo)
 
     def check_splits(self, *, seconds: float = SECONDS) -> Table:
         """Tasks that occur in two splits, or twice in one: the same, nearly the same, or the same but for numbers.
@@ -184,20 +179,7 @@ class Lab:
 
         They are kept as git notes. ``lab`` names the lab in whose place this one was started over, for what was opened there.
         """
-        rows = [
-            {
-                "when": _when(opening["at"]),
-                "environment": opening["environment"] or self.environment.name,
-                "commit": opening["commit"][:10],
-                "backbone": opening["backbone"].get("model"),
-                "who": opening["who"],
-                "lab": opening["lab"],
-            }
-            for opening in reversed(self.repo.openings(self.runs))
-        ]
-        columns = ["when", "environment", "commit", "backbone", "who"]
-        columns += ["lab"] if any(row["lab"] for row in rows) else []
-        return Table(rows, title="openings of the sealed split", columns=columns)
+        return opening_table(reversed(self.repo.openings(self.runs)), self.environment.name)
 
     def record_opening(self, commit: str, backbone: Mapping[str, Any], environment: Environment, who: str) -> None:
         """Note in git that the sealed split of an environment is opened now. Raises StoreError."""
@@ -279,39 +261,6 @@ class Lab:
         baseline = self.repo.baseline()[:10] if self.exists else "not made yet"
         elsewhere = f", {there}" if self.exists and (there := checkout.elsewhere(self.repo)) else ""
         return f"Lab({near(self.path)!r}, env={env!r}, baseline={baseline}{elsewhere})"
-
-
-def _log_row(entry: HistoryEntry) -> dict[str, Any]:
-    verdict = (entry.candidate.verdict if entry.candidate else None) or {}
-    return {
-        "commit": entry.commit[:10],
-        "when": _when(entry.created),
-        "what": entry.subject,
-        "solved": _solved(verdict),
-        "decided by": str(who_decided(verdict) or ""),
-    }
-
-
-def _candidate_row(row: Candidate) -> dict[str, Any]:
-    verdict = row.verdict or {}
-    return {
-        "id": row.id,
-        "what": row.subject,
-        "layer": row.layer,
-        "solved": _solved(verdict),
-        "reason": row.reason,
-        "decided by": str(who_decided(verdict) or ""),
-        "when": _when(row.decided_at or row.created),
-    }
-
-
-def _solved(verdict: Mapping[str, Any]) -> str:
-    counts = solved_counts(verdict)
-    return "{} -> {} of {}".format(*counts[:2], counted(counts[2], "task")) if counts else ""
-
-
-def _when(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _openings_of(folder: Path) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ class Table(Sequence[Mapping[str, Any]]):
         self.rows = [dict(row) for row in rows]
         self.title = title
         self.notes: list[str] = []
-        """Sentences that belong to the table and stand below it."""
+        """Sentences shown below the table."""
         self.columns = list(columns) if columns is not None else list(self.rows[0]) if self.rows else []
 
     def __getitem__(self, index: Any) -> Any:

@@ -1,0 +1,81 @@
+"""What a lab has on record, as tables for a person: the baseline's history, candidates, the learning curve, openings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from harnesslab.analysis.frames import CURVE_COLUMNS, curve_rows
+from harnesslab.analysis.table import Table
+from harnesslab.ledger import solved_counts, who_decided
+from harnesslab.rollout.show import counted
+from harnesslab.store import Candidate, HistoryEntry, LabRepo
+
+OPENING_COLUMNS = ["when", "environment", "commit", "backbone", "who"]
+
+
+def log_table(history: Iterable[HistoryEntry]) -> Table:
+    """The baseline branch: commit, when, what, solved counts, who decided."""
+    return Table([_log_row(entry) for entry in history], title="baseline")
+
+
+def candidate_table(candidates: Iterable[Candidate], title: str) -> Table:
+    """One row a candidate: id, what, layer, solved counts, reason, who decided, when."""
+    return Table([_candidate_row(row) for row in candidates], title=title)
+
+
+def curve_table(repo: LabRepo) -> Table:
+    """The rows of :func:`~harnesslab.analysis.frames.curve_rows`, times as text."""
+    rows = [row | {"when": "" if row["when"] is None else _when(row["when"])} for row in curve_rows(repo)]
+    return Table(rows, title="learning curve", columns=CURVE_COLUMNS)
+
+
+def opening_table(openings: Iterable[Mapping[str, Any]], environment: str) -> Table:
+    """One row an opening of the sealed split; ``environment`` is the name for those that have none on record."""
+    rows = [
+        {
+            "when": _when(opening["at"]),
+            "environment": opening["environment"] or environment,
+            "commit": opening["commit"][:10],
+            "backbone": opening["backbone"].get("model"),
+            "who": opening["who"],
+            "lab": opening["lab"],
+        }
+        for opening in openings
+    ]
+    columns = [*OPENING_COLUMNS, *(["lab"] if any(row["lab"] for row in rows) else [])]
+    return Table(rows, title="openings of the sealed split", columns=columns)
+
+
+def _log_row(entry: HistoryEntry) -> dict[str, Any]:
+    verdict = (entry.candidate.verdict if entry.candidate else None) or {}
+    return {
+        "commit": entry.commit[:10],
+        "when": _when(entry.created),
+        "what": entry.subject,
+        "solved": _solved(verdict),
+        "decided by": str(who_decided(verdict) or ""),
+    }
+
+
+def _candidate_row(row: Candidate) -> dict[str, Any]:
+    verdict = row.verdict or {}
+    return {
+        "id": row.id,
+        "what": row.subject,
+        "layer": row.layer,
+        "solved": _solved(verdict),
+        "reason": row.reason,
+        "decided by": str(who_decided(verdict) or ""),
+        "when": _when(row.decided_at or row.created),
+    }
+
+
+def _solved(verdict: Mapping[str, Any]) -> str:
+    counts = solved_counts(verdict)
+    return "{} -> {} of {}".format(*counts[:2], counted(counts[2], "task")) if counts else ""
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
