@@ -9,6 +9,9 @@ The oracle and the null agent play every task in two processes with different ha
 observation. ``--out`` keeps each episode as it ends, one JSON object a line: the same call goes on where it was cut
 off, and prints the table of a finished file at once. Below the table: tasks that the oracle did not solve, and tasks that differed.
 
+``--floors`` prints the table "Floors" of envs/README.md instead: what the oracle and agents without a mind solve, each task played once.
+The random agent draws an admissible action, else a tool and words it has seen; ``harnesslab.rollout.floors`` describes the others.
+
 Memory is the most that one process of the environment had resident, those of its confined machines included.
 """
 
@@ -31,10 +34,14 @@ from processes import descendants, kilobytes, table
 
 from harnesslab.envtools import list_environments
 from harnesslab.errors import ConfigError, HarnesslabError
-from harnesslab.rollout.env import SPLITS, Policy, Task
+from harnesslab.rollout.bounds import play_policy
+from harnesslab.rollout.env import SPLITS, Policy, Task, step_budget, tasks_of
+from harnesslab.rollout.floors import floors
+from harnesslab.rollout.policies import random_option
 from harnesslab.rollout.process.environment import ProcessEnvironment
 from harnesslab.rollout.registry import load_environment
 from harnesslab.testing.play import null_policy, play
+from harnesslab.trainer.measure import choose_panel
 
 VARIANTS = {
     "tau2": ("tau2", "tau2:domain=retail", "tau2:domain=airline"),
@@ -46,6 +53,9 @@ HEAD = [
     *("environment", "version", "search / gate / sealed", "played", "oracle", "null agent", "same in two processes"),
     *("ms a reset", "ms a step", "MB"),
 ]
+
+
+FLOORS = ["environment", "played", "oracle", "null agent", "random", "first option", "constant", "the constant answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +226,18 @@ def summary(
     return row, [*remarks, *(f"differs: {name}" for name in differ)]
 
 
+def floors_row(panel: Panel) -> list[str]:
+    """The cells of a row of the table of floors."""
+    environment = panel.load()
+    tasks, budget = panel.tasks(environment), step_budget(environment)
+    search = choose_panel(tasks_of(environment, "search"), "search").tasks
+    found = floors(environment, tasks, budget, search)
+    drawn = sum(play_policy(environment, task, random_option(task.id), budget, guarded=False).solved for task in tasks)
+    solved = (found.oracle, found.null, drawn, found.first, found.constant)
+    cells = ["n/a" if count is None else f"{count}/{len(tasks)}" for count in solved]
+    return [f"`{panel.name}`", panel.words(), *cells, f"`{found.answer}`" if found.answer else "n/a"]
+
+
 def in_process(panel: Panel, file: Path, hash_seed: str) -> str:
     """:func:`fill` in a Python of its own; its last words where it fails."""
     command = [sys.executable, __file__, panel.name, "--fill", "--out", str(file), "--limit", str(panel.limit)]
@@ -241,10 +263,14 @@ def main() -> None:
     parser.add_argument("--splits", nargs="+", default=list(SPLITS), choices=SPLITS)
     parser.add_argument("--out", type=Path, help="keep the episodes in this file, and go on from it")
     parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--floors", action="store_true", help="print what agents without a mind solve instead")
     chosen = parser.parse_args()
     panels = [Panel(name, chosen.limit, tuple(chosen.splits)) for name in chosen.names or usable()]
     if chosen.fill:
         fill(panels[0], chosen.out)
+        return
+    if chosen.floors:
+        table(FLOORS, [floors_row(panel) for panel in panels])
         return
     with tempfile.TemporaryDirectory() as scratch:
         rows, remarks = [], []

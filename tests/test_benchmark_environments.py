@@ -76,3 +76,10 @@ def test_what_failed_and_what_differed_is_named(bench: ModuleType) -> None:
     )
     assert row[3:] == ["all", "2/2", "0/2", "no: 1 of 2 tasks differ", "1.00", "2.00", "30"]
     assert remarks == ["not solved in process 2 only: gate b step raised X", "differs: gate b"]
+
+
+def test_floors_of_an_environment(bench: ModuleType) -> None:
+    row = bench.floors_row(bench.Panel("tables", splits=("sealed",)))
+    assert len(row) == len(bench.FLOORS)
+    assert row[:4] == ["`tables`", "sealed", "24/24", "0/24"] and row[5:7] == ["n/a", "1/24"]
+    assert row[7] == '`commit_final_answer({"answers": ["4"]})`'

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harnesslab.envtools import new
 from harnesslab.errors import EnvironmentFault
 from harnesslab.rollout.env import Action, Policy, Split, Task
 from harnesslab.rollout.floors import Floors, best_constant, floors
@@ -161,3 +163,14 @@ def test_the_random_agent_draws_options_calls_or_words() -> None:
     letters = {"public": {"admissible": list("abcdefgh")}}
     one, two = random_option("7"), random_option("7")
     assert [one("x", letters) for _ in range(9)] == [two("x", letters) for _ in range(9)]
+
+
+def test_a_process_names_its_candidates(tmp_path: Path) -> None:
+    folder = new("mine", tmp_path)
+    source = (folder / "env.py").read_text("utf-8")
+    told = "    def constants(self):\n        return ['take the box', 'open the door']\n\n"
+    (folder / "env.py").write_text(source.replace("    def make(self)", f"{told}    def make(self)", 1), "utf-8")
+    world: Any = load_environment(str(folder))
+    answer = best_constant(world, list(world.tasks("search"))[:2], world.max_steps)
+    assert answer is not None and answer.tasks == 2 and answer.action in ("take the box", "open the door")
+    world.close()
