@@ -138,6 +138,9 @@ def _take(played: Played, action: Action | None, act: Callable[[], Any], spoil: 
     start = time.perf_counter()
     try:
         result = act()
+    except EnvironmentFault as error:
+        played.broken = str(error)[:ERROR_LIMIT]
+        return
     except Exception as error:  # noqa: BLE001 - an environment may raise anything
         on = "" if action is None else f" on {describe(action)}"
         played.broken = f"{name} raised {type(error).__name__}{on}: {str(error)[:ERROR_LIMIT]}"

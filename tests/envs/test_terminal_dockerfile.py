@@ -99,7 +99,8 @@ expanded $A "quoted"
 EOF
 raw $A
 RAW
-COPY src/*.txt lone.md texts/
+COPY src/*.txt lone.md none*.md texts/
+COPY --from=build /out/too* /out/none* /opt/some/
 COPY src copied
 COPY src/a.txt renamed.txt
 COPY src/a.txt copied
@@ -150,7 +151,7 @@ def built() -> Iterator[Machine]:
         ('echo "$A|$B|$C|$OLD|$D|$E|$F|$X|$TAG"', "1|two words|unsetx|style  value|yes|$A|$A||"),
         ('[ "$P" = "$PATH:/more" ] && echo same', "same"),
         ("cat made/EOF made/RAW", 'expanded 1 "quoted"\nraw $A'),
-        ("ls texts", "a.txt\nlone.md"),
+        ("ls texts /opt/some", "/opt/some:\ntool\n\ntexts:\na.txt\nlone.md"),
         ("cd copied && find . | sort", ".\n./a.txt\n./empty\n./link\n./run.sh\n./sub\n./sub/b.txt"),
         ("./copied/run.sh; readlink copied/link", "ran\na.txt"),
         ("cat renamed.txt 'odd one.txt'", "a\nodd"),
@@ -182,9 +183,23 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     "parents": ("FROM x\nCOPY --parents a b/\n", "line 2: COPY --parents is not supported"),
     "entrypoint": ('FROM x\nENTRYPOINT ["/start.sh"]\n', "line 2: .*would run before the agent"),
     "entrypoint, shell": ("FROM x\nENTRYPOINT service x start && bash\n", "line 2: .*would run before the agent"),
+    "entrypoint, quotes": ("FROM x\nENTRYPOINT echo 'a\n", "line 2: .*would run before the agent"),
     "one word": ("FROM x\nCOPY a\n", "line 2: write COPY as"),
     "shell": ("FROM x\nSHELL bash\n", "line 2"),
     "onbuild": ("FROM x AS a\nONBUILD RUN true\nFROM a\n", "line 2: ONBUILD"),
+    "empty": ("", "has no FROM"),
+    "only a comment": ("# FROM x\n", "has no FROM"),
+    "no folder": ("FROM x\nWORKDIR\n", "line 2: WORKDIR needs a value"),
+    "no user": ("FROM x\nUSER\n", "line 2: USER needs a value"),
+    "no variable": ("FROM x\nENV\n", "line 2: ENV needs a value"),
+    "no argument": ("FROM x\nARG\n", "line 2: ARG needs a value"),
+    "no volume": ("FROM x\nVOLUME []\n", "line 2: VOLUME needs a value"),
+    "no shell": ("FROM x\nSHELL []\n", "line 2: SHELL needs a value"),
+    "no command": ("FROM x\nRUN []\n", "line 2: RUN needs a value"),
+    "entrypoint of a stage below": (
+        'FROM x AS a\nENTRYPOINT ["/start.sh"]\nFROM a\nRUN true\n',
+        "line 2: .*would run before the agent",
+    ),
     "windows": ("# escape=~\nFROM x\n", "cannot be read"),
 }
 
@@ -205,9 +220,13 @@ def test_what_cannot_be_followed_is_named_when_the_task_is_read(case: str) -> No
         "ARG V\nFROM x:${V:-1}\n",
         'FROM x\nENTRYPOINT ["/bin/sh", "-c"]\n',
         'FROM x\nENTRYPOINT []\nCMD ["tail", "-f", "/dev/null"]\n',
+        'FROM x\nENTRYPOINT ["/start.sh"]\nENTRYPOINT []\n',
+        'FROM x AS a\nENTRYPOINT ["/start.sh"]\nFROM a\nENTRYPOINT ["bash", "-c"]\n',
+        'FROM x AS a\nENTRYPOINT ["/start.sh"]\nFROM y\nCOPY --from=a /a /b\n',
+        'FROM x\nENTRYPOINT ["/usr/bin/tini", "-g", "--"]\n',
+        "FROM x\nENTRYPOINT dumb-init -- bash\n",
         "FROM unused\nCOPY --from=ghcr.io/a/b /a /b\nFROM x\n",
         "FROM x\nCOPY --link a b\n",
-        "",
     ],
 )
 def test_what_is_no_fault_is_read(text: str) -> None:
@@ -218,7 +237,7 @@ FAILS: Mapping[str, tuple[str, str]] = {
     "status": ("FROM x\n\nRUN echo so sad >&2; exit 7\n", "line 3, 'RUN echo so sad .*': exit status 7: 'so sad'"),
     "heredoc": ("FROM x\nRUN <<EOF\nset -e\nfalse\necho no\nEOF\n", "line 2, 'RUN <<EOF': exit status 1"),
     "no file": ("FROM x\nCOPY none.txt /a\n", "line 2, .*: there is no 'none.txt' to copy"),
-    "pattern": ("FROM x\nCOPY *.none /a/\n", "line 2, .*: there is no"),
+    "a URL in a variable": ("FROM x\nENV U=https://example.com/a\nADD $U /a\n", "line 3, .*: it needs the network"),
     "ignored": ("FROM x\nCOPY src/skip.log /a\n", "line 2, .*: there is no 'src/skip.log'"),
     "outside": ("FROM x\nCOPY ../../etc/passwd /a\n", "line 2, .*: there is no"),
     "several": ("FROM x\nCOPY lone.md src /a\n", "line 2, .*a target that ends with '/'"),
@@ -231,7 +250,7 @@ FAILS: Mapping[str, tuple[str, str]] = {
     ),
     "pip": ("FROM x\nRUN pip install no-such-module==1\n", "line 2, .*Python package no-such-module==1"),
     "other stage": ("FROM x AS a\nRUN exit 5\nFROM y\nCOPY --from=a /x /y\n", "line 2, 'RUN exit 5': exit status 5"),
-    "not in stage": ("FROM x AS a\nFROM y\nCOPY --from=a /nowhere /y\n", "line 3, .*exit status"),
+    "not in stage": ("FROM x AS a\nFROM y\nCOPY --from=a /nowhere /y\n", "line 3, .*there is no '/nowhere' to copy"),
     "substitution": ('FROM x\nENV A="${B:?must be set}"\n', "line 2: .*must be set"),
     "program": ('FROM x\nRUN ["no-program"]\n', "line 2, .*exit status 127"),
 }

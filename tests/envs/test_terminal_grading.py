@@ -198,6 +198,18 @@ def test_no_verdict_is_an_error_of_the_trial(task: Task, script: str, toml: str,
         play(task(harbor(script, toml)))
 
 
+@confined
+@pytest.mark.parametrize(
+    "dockerfile", ["RUN useradd -m al\nUSER al\nWORKDIR /home/al\n", "USER 1234:1234\nWORKDIR /tmp\n"]
+)
+def test_a_task_whose_image_has_a_user(task: Task, dockerfile: str) -> None:
+    script = "#!/bin/bash\nif [ -f done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n"
+    solve = {"solution/solve.sh": "#!/bin/bash\ntouch done\n"}
+    folder = task(harbor(script, **solve, **{"environment/Dockerfile": f"FROM scratch\n{dockerfile}"}))
+    assert play(folder, oracle=True)[0] == 1.0
+    assert play(folder)[0] == 0.0
+
+
 PUBLISHED = """#!/bin/bash
 apt-get update
 apt-get install -y curl

@@ -14,8 +14,18 @@ from harnesslab.errors import EnvironmentFault
 from harnesslab_envs.sandbox import Done, Machine
 from harnesslab_envs.sandbox.machine import first_environ
 from harnesslab_envs.terminal import standins
-from harnesslab_envs.terminal.copying import glob, is_archive, matcher, matching, moved, owner_of, packed, unpacked
-from harnesslab_envs.terminal.dockerfile import PLATFORM, Dockerfile, Stage, State, flag, flags, short
+from harnesslab_envs.terminal.copying import (
+    glob,
+    is_archive,
+    is_pattern,
+    matcher,
+    matching,
+    moved,
+    owner_of,
+    packed,
+    unpacked,
+)
+from harnesslab_envs.terminal.dockerfile import PLATFORM, URL, Dockerfile, Stage, State, flag, flags, short
 from harnesslab_envs.terminal.spec import Files, Unplayable
 
 NO_DOCKERFILE = "/app"
@@ -147,7 +157,10 @@ class Builder:
         archives: list[bytes] = []
         for source in sources:
             names = matching(source, available)
-            if not names:
+            if not names and step.name == "ADD" and URL.search(source):
+                raise self._failed(step, "it needs the network")
+            # A pattern may match nothing, a name may not.
+            if not names and not is_pattern(source):
                 raise self._failed(step, f"there is no '{source}' to copy")
             for name in names:
                 if name in available.content or name in available.links:
@@ -198,7 +211,9 @@ class Builder:
         with self._make() as other:
             self._follow(other, stage, end)
             globs = " ".join(glob(posixpath.normpath("/" + source).lstrip("/")) for source in sources)
-            done = other.run(f"cd / && tar -cf {STAGED} -- {globs}", keep_state=False)
+            there = f'for one in {globs}; do if [ -e "$one" ] || [ -L "$one" ]; then names+=("$one"); fi; done'
+            script = f'cd / && names=(); {there}; tar -cf {STAGED} -T /dev/null -- "${{names[@]}}"'
+            done = other.run(script, keep_state=False)
             self._must(done, step)
             data = other.read(STAGED, STAGE_FILES + 1)
         if data is None or len(data) > STAGE_FILES:

@@ -147,4 +147,9 @@ def matching(source: str, files: Files) -> list[str]:
     if plain == "" or plain in names:
         return [plain]
     pattern = re.compile(_regex(plain))
-    return sorted(name for name in names if pattern.fullmatch(name)) if re.search(r"[*?\[]", plain) else []
+    return sorted(name for name in names if pattern.fullmatch(name)) if is_pattern(source) else []
+
+
+def is_pattern(source: str) -> bool:
+    """Whether a source has wildcards, so that it may name several files, or none."""
+    return re.search(r"[*?\[]", source) is not None

@@ -7,8 +7,8 @@ line when the tasks are loaded. ``FROM`` is the one that is not followed: whatev
 
 from __future__ import annotations
 
+import posixpath
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -31,8 +31,11 @@ PLATFORM = {
     **{f"{side}ARCH": "amd64" for side in ("TARGET", "BUILD")},
     **{f"{side}VARIANT": "" for side in ("TARGET", "BUILD")},
 }
-_SHELLS = frozenset(("sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash", "/usr/bin/env", "env", "-c", "-l", "-lc"))
-_URL = re.compile(r"^(https?|ftp|git|ssh)://|^git@|\.git(#|$)")
+_RUNS_COMMAND = frozenset(("sh", "bash", "env", "exec", "tini", "dumb-init", "$@", '"$@"'))
+"""The programs of an ENTRYPOINT that does nothing but run the command, without their folders."""
+_VALUED = frozenset(("RUN", "ENV", "ARG", "WORKDIR", "USER", "SHELL", "VOLUME"))
+"""Instructions that mean nothing by themselves."""
+URL = re.compile(r"^(https?|ftp|git|ssh)://|^git@|\.git(#|$)")
 _FLAGS = {
     "RUN": ("mount", "network", "security"),
     "COPY": ("from", "chown", "chmod", "link", "exclude"),
@@ -85,6 +88,7 @@ class Dockerfile:
         for stage in self._needed:
             for step in stage.steps:
                 self._check(stage, step)
+        self._check_entrypoint()
 
     def _stages(self, instructions: list[DockerfileInstruction]) -> Iterator[Stage]:
         state = State({}, {})
@@ -109,7 +113,7 @@ class Dockerfile:
                 raise self.refused(step.start_line, f"{step.name} comes before the first FROM")
         if stage is not None:
             yield stage
-        elif instructions:
+        elif self.spec.dockerfile_name:
             raise self.refused(1, "has no FROM")
 
     def stage(self, name: str, before: int) -> Stage | None:
@@ -139,10 +143,8 @@ class Dockerfile:
         if name == "ONBUILD":
             if any(self.stage(other.base, self.stages.index(other)) is stage for other in self.stages):
                 raise self.refused(line, "ONBUILD is not followed where another stage builds on this one")
-        elif name == "ENTRYPOINT":
-            words = step.args if step.json else shlex.split(" ".join(step.args))
-            if any(word not in _SHELLS and word not in ("--", "exec", '"$@"', "$@") for word in words):
-                raise self.refused(line, f"'{short(step)}' would run before the agent, and is not run here")
+        elif name in _VALUED and not any(step.args):
+            raise self.refused(line, f"{name} needs a value")
         elif name == "RUN":
             for mount in flags(step, "mount"):
                 kind = dict(part.partition("=")[::2] for part in mount.split(",")).get("type", "bind")
@@ -157,14 +159,25 @@ class Dockerfile:
             places = len(step.args) + len([one for one in step.heredocs if f"<<{one.name}" not in step.args])
             if min(places, len(step.args)) < 2:
                 raise self.refused(line, f"write {name} as '{name} SOURCE TARGET'")
-            if name == "ADD" and any(_URL.search(word) for word in step.args[:-1]):
+            if name == "ADD" and any(URL.search(word) for word in step.args[:-1]):
                 raise self.refused(line, f"'{short(step)}' needs the network")
-        elif name not in IGNORED and name not in ("ENV", "ARG", "WORKDIR", "USER", "SHELL", "VOLUME"):
+        elif name not in IGNORED and name not in _VALUED and name != "ENTRYPOINT":
             raise self.refused(line, f"{name} is not supported")
         elif name == "SHELL" and not step.json:
             raise self.refused(line, 'SHELL takes a list: SHELL ["/bin/bash", "-c"]')
-        elif name == "ARG" and not step.args:
-            raise self.refused(line, "ARG names no variable")
+
+    def _check_entrypoint(self) -> None:
+        """The last one of the image counts, and it may do nothing but run the command."""
+        stage = self.stages[-1] if self.stages else None
+        while stage is not None:
+            step = next((step for step in reversed(stage.steps) if step.name == "ENTRYPOINT"), None)
+            if step is not None:
+                words = step.args if step.json else " ".join(step.args).split()
+                if any(posixpath.basename(word) not in _RUNS_COMMAND and not word.startswith("-") for word in words):
+                    why = f"'{short(step)}' would run before the agent, and is not run here"
+                    raise self.refused(step.start_line, why)
+                return
+            stage = self.stage(stage.base, self.stages.index(stage))
 
     def _check_flags(self, step: DockerfileInstruction) -> None:
         for given in step.flags:

@@ -17,7 +17,7 @@ from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
 from harnesslab_envs.picking import picked
 from harnesslab_envs.sandbox import Confined, Limits, MachineGone, shown
 from harnesslab_envs.terminal.backends import Backend, choose
-from harnesslab_envs.terminal.grade import by_first_line, grade
+from harnesslab_envs.terminal.grade import grade, runnable
 from harnesslab_envs.terminal.rewards import LOST, Verdict, together
 from harnesslab_envs.terminal.spec import SOLUTIONS, Healthcheck, Spec, read_folder
 from harnesslab_envs.terminal.upload import upload
@@ -176,7 +176,7 @@ class TerminalEnv:
             upload(machine, part.solution, folder)
             exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in part.solution_environ.items())
             script = f"{folder}/{part.solve}"
-            command = f"( export DEBIAN_FRONTEND=noninteractive; {exports}{by_first_line(script)} )"
+            command = f"( export DEBIAN_FRONTEND=noninteractive; {exports}{runnable(machine, script)} )"
             seconds = min(self._left, SOLUTION_SECONDS)
             return shown(machine.run(command, seconds=seconds), seconds)
         start = time.monotonic()

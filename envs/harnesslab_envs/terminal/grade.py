@@ -41,7 +41,7 @@ def grade(machine: Confined, spec: Spec, part: Part, tools: Tools, solved_at: fl
     machine.run(f"rm -rf {TESTS} {LOGS}; mkdir -p {LOGS}; chmod 777 {LOGS}", keep_state=False)
     upload(machine, part.tests, TESTS)
     script = part.script and f"{TESTS}/{part.script}"
-    command = _own_pytest(tools) if not script else by_first_line(script)
+    command = _own_pytest(tools) if not script else runnable(machine, script)
     environ = {"TEST_DIR": TESTS, "DEBIAN_FRONTEND": "noninteractive", **part.environ}
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environ.items())
     user = part.test_user if part.test_user is not None else machine.user
@@ -80,9 +80,10 @@ def grade(machine: Confined, spec: Spec, part: Part, tools: Tools, solved_at: fl
         raise _fault(spec, f"its tests gave no verdict: {error}; {part.script or 'pytest'} {how}", output) from error
 
 
-def by_first_line(script: str) -> str:
-    """Bash that runs a script by its own first line where it has one, as Harbor does."""
-    return f'if [ "$(head -c 2 {script})" = "#!" ]; then chmod +x {script}; {script}; else bash {script}; fi'
+def runnable(machine: Confined, script: str) -> str:
+    """The command that runs a script by its own first line where it has one, as Harbor does; any user may run it."""
+    machine.run(f"chmod a+rx {script}", keep_state=False)
+    return f'if [ "$(head -c 2 {script})" = "#!" ]; then {script}; else bash {script}; fi'
 
 
 def _own_pytest(tools: Tools) -> str:
