@@ -1,7 +1,7 @@
 """Which tasks are twins.
 
 Two tasks are the *same* if their seed and options are equal (apart from the id), or if their texts are equal (apart
-from case and punctuation). They are *near* if the texts are at least :data:`NEAR` percent alike, and differ in
+from case, punctuation and Unicode form). They are *near* if the texts are at least :data:`NEAR` percent alike, and differ in
 *numbers* if nothing else differs. They have the same *start* if only the seed, which decides what comes later, differs.
 Lines that several tasks share, such as a description of the tools, count for *same* only.
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -181,15 +182,38 @@ def _comparable(value: Any) -> Any:
 
 
 def _plain(text: str) -> str:
-    """The text without case and punctuation, unless it has nothing else."""
-    return " ".join(text.casefold().translate(_PUNCTUATION).split()) or text.strip()
+    """The text without case, punctuation and invisible characters, in one Unicode form (NFKC), unless it has nothing else.
+
+    Signs such as ``+ - * / % # @`` are not punctuation; a hyphen between letters is.
+    """
+    one = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(_HYPHEN.sub(" ", one.translate(_PUNCTUATION)).split()) or text.strip()
 
 
 def _masked(text: str) -> str:
     return _NUMBER.sub("0", text)
 
 
-_PUNCTUATION = str.maketrans(dict.fromkeys(".,;:!?'\"`()[]{}“”‘’„«»…", " "))
+class _Punctuation(dict[int, str | None]):
+    """A table for ``str.translate``: punctuation is a space, what cannot be seen is left out; filled as it is used."""
+
+    def __missing__(self, code: int) -> str | None:
+        char = chr(code)
+        kind = unicodedata.category(char)
+        seen: str | None = char
+        if kind == "Cf":
+            seen = None
+        elif char == "\N{HYPHEN}":
+            seen = "-"
+        elif char not in _SIGNS and kind.startswith("P") and kind != "Pc":
+            seen = " "
+        self[code] = seen
+        return seen
+
+
+_SIGNS = frozenset("-*/%&@#\\")
+_PUNCTUATION = _Punctuation({ord("`"): " "})
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _NUMBER = re.compile(r"\d+(?: \d+)*")
 
 

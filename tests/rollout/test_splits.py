@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import unicodedata
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -111,6 +112,46 @@ def test_splits_that_share_nothing_are_fine(make: Callable[..., Any]) -> None:
 def test_texts_are_compared_wherever_they_are(make: Callable[..., Any], text: str, kind: str) -> None:
     world = make(**{**DISTINCT, "sealed": ask(QUESTIONS[4], text)})
     assert kinds(world, seconds=10) == {(kind, "sealed-1", "search-0", "search")}
+
+
+ACCENTED = "Zähle die roten Äpfel im Küchenschrank"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ACCENTED, unicodedata.normalize("NFD", ACCENTED)),
+        (unicodedata.normalize("NFKD", ACCENTED), ACCENTED),
+        ("Count 5 red apples", "Ｃｏｕｎｔ　５　ｒｅｄ　ａｐｐｌｅｓ"),
+        ("Count the red apples", "\ufeffCount\u00a0the re\u00add ap\u200dples\u200b"),
+        ("Count the red apples", "Count \u2014 the red \u2013 apples\u3002"),
+        ("Open the e-mail of the new-comer", "Open the e mail of the new\u2010comer"),
+        ("数一数厨房里的红苹果", "数一数厨房里的红苹果。"),
+        ("¿Cuántas manzanas hay?", "Cuántas manzanas hay"),
+        ("Find the file", "Find the ﬁle"),
+    ],
+)
+def test_how_a_text_is_written_makes_no_difference(one: str, other: str) -> None:
+    world = Telling(**{**DISTINCT, "gate": ask(QUESTIONS[2], one), "sealed": ask(QUESTIONS[4], other)})
+    assert [(t.kind, t.split, t.like_split) for t in check_splits(world).twins] == [("same", "sealed", "gate")]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2+2", "2-2"),
+        ("3 * 4", "3 / 4"),
+        ("a_b", "a b"),
+        ("#5", "@5"),
+        ("5%", "5"),
+        ("1-2", "1 2"),
+        ("x-1", "x 1"),
+        ("-", "*"),
+    ],
+)
+def test_signs_are_no_punctuation(one: str, other: str) -> None:
+    world = Telling(**{**DISTINCT, "gate": ask(QUESTIONS[2], one), "sealed": ask(QUESTIONS[4], other)})
+    assert not check_splits(world).twins
 
 
 def test_numbers_alone_make_another_task_of_a_pattern() -> None:
