@@ -26,6 +26,14 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_PACKED = (
+    (b"\x1f\x8b", "gzip"),
+    (b"PK\x03\x04", "zip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+)
+_POINTER = b"version https://git-lfs.github.com/spec/"
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 _TWICE = re.compile(r"the key '(.*)' is given twice", re.DOTALL)
 
@@ -48,7 +56,14 @@ def read_bytes(path: Path) -> bytes:
 
 
 def decode(content: bytes, path: Path | str) -> str:
-    """UTF-8, or UTF-16 and UTF-32 with their mark; lines end with LF. Raises TaskFileError with the line."""
+    """UTF-8, or UTF-16 and UTF-32 with their mark; lines end with LF. Raises TaskFileError with the line.
+
+    What is not a text (a compressed file, a pointer of Git LFS, NUL characters) is refused in words that say so.
+    """
+    if packed := next((name for mark, name in _PACKED if content.startswith(mark)), ""):
+        raise TaskFileError(path, f"is {packed}-compressed; unpack it first")
+    if content.startswith(_POINTER):
+        raise TaskFileError(path, "is a Git LFS pointer in place of the file; fetch the file with `git lfs pull`")
     encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
     try:
         text = content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
@@ -58,7 +73,11 @@ def decode(content: bytes, path: Path | str) -> str:
         raise TaskFileError(
             path, f"not valid {encoding.upper()} ({byte}); save the file as UTF-8", line=line
         ) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise TaskFileError(path, "has a NUL character, so it is not UTF-8 text; save the file as UTF-8", line=line)
+    return text
 
 
 def read_text(path: Path) -> str:
@@ -90,10 +109,12 @@ def parse_json(text: str, path: Path | str, first: int = 1) -> Any:
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, Any]]:
-    """(line, value) for each line that is not blank. Raises TaskFileError at the line that cannot be read."""
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if line.strip():
-            yield number, parse_json(line, path, number)
+    """(line, value) for each line that is not blank. Raises TaskFileError at the line that cannot be read, or if there is none."""
+    lines = [(number, line) for number, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
+    if not lines:
+        raise TaskFileError(path, "is empty; one JSON value a line is expected")
+    for number, line in lines:
+        yield number, parse_json(line, path, number)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -393,6 +393,32 @@ def test_lines_are_read_and_a_broken_one_is_named(tmp_path: Path) -> None:
             list(read_records(path, "x"))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (line(table=None), "line 1: .*key 'table': must be an object"),
+        (line(table=[]), "line 1: .*key 'table'"),
+        (line(table={"table_name": 5}), "line 1: .*key 'table.table_name'"),
+        (
+            line(table={"table_name": "T", "table_info": {"columns": [{"name": "a"}], "rows": [[{}]]}}),
+            "key 'table.table_info.rows'",
+        ),
+        (f"[{line()}]", "line 1: .*ends in the middle"),
+        ("[1, 2]", "line 1: .*must hold keys and values, not a list"),
+        (line()[:-2] + ', "label": ["1"]}', "line 1: .*key 'label': the key is given twice"),
+        ("", "is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_said_in_the_words_of_the_file(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "standard.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(EnvironmentUnavailable, match=rf"standard.jsonl.*{message}") as caught:
+        list(read_records(path, "x"))
+    assert "_" not in str(caught.value).split("not a DBBench task")[1].replace("table_name", "").replace(
+        "table_info", ""
+    )
+
+
 # --- the published tasks, where they are
 
 

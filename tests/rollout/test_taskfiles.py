@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,17 @@ BROKEN: dict[str, tuple[str, bytes, int | None, str | None, str]] = {
     "json NaN": ("json", b'{"a": NaN}', 1, None, "NaN"),
     "json deep": ("json", b"[" * 5000, 1, None, "nested too deeply"),
     "json latin-1": ("json", b'{"a":\n"caf\xe9"}', 2, None, "not valid UTF-8 (0xe9)"),
+    "json gzip": ("json", gzip.compress(b'{"a": 1}'), None, None, "gzip-compressed; unpack it first"),
+    "yaml zip": ("yaml", b"PK\x03\x04 and more", None, None, "zip-compressed; unpack it first"),
+    "jsonl zstd": ("jsonl", b"\x28\xb5\x2f\xfd and more", None, None, "zstd-compressed; unpack it first"),
+    "json pointer": ("json", b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", None, None, "git lfs pull"),
+    "json NUL": ("json", b'{"a": 1,\n"b": "\x00"}', 2, None, "NUL character"),
+    "yaml NUL": ("yaml", b"a: 1\n\x00", 2, None, "NUL character"),
+    "toml NUL": ("toml", b"a = 1\x00", 1, None, "NUL character"),
+    "csv NUL": ("csv", b"a\n\x00\n", 2, None, "NUL character"),
+    "jsonl UTF-16 without its mark": ("jsonl", '{"a": 1}\n'.encode("utf-16-le"), 1, None, "save the file as UTF-8"),
+    "jsonl empty": ("jsonl", b"", None, None, "is empty"),
+    "jsonl blank": ("jsonl", b"\xef\xbb\xbf\n \r\n", None, None, "is empty"),
     "jsonl cut": ("jsonl", b'{"a": 1}\n\n{"a": 2', 3, None, "ends in the middle"),
     "jsonl twice": ("jsonl", b'{"a": 1}\n{"a": 1, "a": 2}\n', 2, "a", "given twice"),
     "jsonl two": ("jsonl", b'{"a": 1} {"a": 2}\n', 1, None, "Extra data"),

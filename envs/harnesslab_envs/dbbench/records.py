@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from harnesslab.rollout.taskfiles import TaskFileError, read_jsonl
+from harnesslab.rollout.taskfiles import TaskFileError, read_jsonl, table
 
 CHANGES = ("INSERT", "UPDATE", "DELETE")
 """Families that are judged by the resulting table; all others are judged by the answer."""
@@ -58,6 +59,10 @@ class Record:
         return "\n".join(lines)
 
 
+_CELL = ("str", "int", "float")
+"""What pydantic adds to the place of a cell that is none of these."""
+
+
 class _Column(BaseModel):
     name: str
 
@@ -82,20 +87,21 @@ class _Table(BaseModel):
 class _Line(BaseModel):
     description: str
     type: list[str] = Field(min_length=1)
-    table: _Table | list[_Table]
+    table: Annotated[list[_Table], BeforeValidator(lambda value: value if isinstance(value, list) else [value])] = (
+        Field(min_length=1)
+    )
     label: list[str] = Field(min_length=1)
     add_description: str = ""
     evidence: str = ""
     answer_md5: str = ""
 
     def build(self, record_id: str) -> Record:
-        tables = self.table if isinstance(self.table, list) else [self.table]
         return Record(
             id=record_id,
             family=self.type[0],
             question=self.description,
             about=self.add_description,
-            tables=tuple(table.build() for table in tables),
+            tables=tuple(table.build() for table in self.table),
             label=tuple(self.label),
             # Published as the text of a query result: [('0123...',)]
             published_hash=self.answer_md5.strip("[]()").split(",")[0].strip().strip("'"),
@@ -113,14 +119,16 @@ def read_records(path: Path, prefix: str) -> Iterator[Record]:
         number = None
         try:
             number, value = next(lines)
-            yield _Line.model_validate(value).build(f"{prefix}-{number - 1}")
+            yield _Line.model_validate(table(value, path, number)).build(f"{prefix}-{number - 1}")
         except StopIteration:
             return
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise _no_task(path, number, f"key '{'.'.join(map(str, first['loc']))}': {first['msg']}") from error
+            key = ".".join(part for part in first["loc"] if isinstance(part, str) and part not in _CELL)
+            what = "must be an object" if first["type"] == "model_type" else first["msg"]
+            raise _no_task(path, number, f"key '{key}': {what}") from error
         except TaskFileError as error:
-            raise _no_task(path, error.line, error.what) from error
+            raise _no_task(path, error.line, (f"key '{error.key}': " if error.key else "") + error.what) from error
         except ValueError as error:
             raise _no_task(path, number, str(error)) from error
 

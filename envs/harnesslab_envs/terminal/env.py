@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ SETUP_SECONDS = 300.0
 SOLUTION_SECONDS = 3_600.0
 SPARE_S = 120.0
 SHOWN = 5
+REWARDS = 64
+"""Named rewards that a record keeps."""
 """Tasks that a warning names."""
 
 TOOLS: tuple[dict[str, JSON], ...] = (
@@ -206,7 +209,7 @@ class TerminalEnv:
         verdict = self._verdict
         private: dict[str, Any] = {"solved": verdict.solved, "progress": verdict.progress, "commands": self._commands}
         if len(verdict.parts) > 1:
-            private["rewards"] = dict(verdict.parts)
+            private["rewards"] = dict(islice(verdict.parts.items(), REWARDS))
         return {
             # A copy: what a harness does to the schemas must not reach the next episode.
             "public": {"instruction": self._spec.instruction, "tools": deepcopy(list(TOOLS)), "invalid": invalid},

@@ -13,10 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from harnesslab.rollout.taskfiles import kind
+
 KEY = "reward"
 """The name of the one number that counts where there are several."""
-NUMBERS = 64
-"""Named numbers that are kept of one file."""
 _SUMMARY = "short test summary info"
 _LINE = re.compile(r"^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED)\b(?: (\[\d+\]))? ?(.*)$")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -130,10 +130,12 @@ def _numbers(text: bytes) -> dict[str, float]:
     except (ValueError, RecursionError) as error:
         raise NoReward(f"reward.json cannot be read: {error}") from None
     if not isinstance(loaded, dict):
-        raise NoReward(f"reward.json holds a {type(loaded).__name__} where an object of numbers belongs")
+        raise NoReward(f"reward.json holds {kind(loaded)} where an object of numbers belongs")
     numbers: dict[str, float] = {}
     for name, value in loaded.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
+            if name == KEY and value is not None:
+                raise NoReward(f"the '{KEY}' of reward.json is {kind(value)} where a number belongs")
             continue
         try:
             finite = math.isfinite(value)
@@ -141,6 +143,5 @@ def _numbers(text: bytes) -> dict[str, float]:
             finite = False
         if not finite:
             raise NoReward(f"the '{name[:40]}' of reward.json is not a finite number")
-        if len(numbers) < NUMBERS or name == KEY:
-            numbers[name] = float(value)
+        numbers[name] = float(value)
     return numbers
