@@ -126,14 +126,14 @@ class GuardedEnv:
             moved = Moved(
                 observation=_text(observation),
                 invalid=bool(public.get("invalid", False)),
-                terminated=bool(terminated),
-                truncated=bool(truncated),
+                terminated=_flag("terminated", terminated),
+                truncated=_flag("truncated", truncated),
                 reward=_number(reward),
                 solved=private["solved"],
                 progress=min(1.0, max(0.0, _number(private.get("progress", private["solved"])))),
             )
         except (TypeError, ValueError, OverflowError) as error:
-            raise _lie(f"the environment's step returned a reward or progress that is no number: {error}") from error
+            raise _lie(f"the environment's step returned a reward or progress that is not a number: {error}") from error
         # Tools rarely change within an episode: a step that does not repeat them keeps those of the reset.
         self.seen = Seen(
             moved.observation,
@@ -197,6 +197,12 @@ def _named(what: str) -> Iterator[None]:
 
 def _lie(message: str) -> EnvironmentFault:
     return EnvironmentFault(message, cause="lie")
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, str | bytes):
+        raise _lie(f"the environment's step returned {value[:40]!r} for {name}; return True or False")
+    return bool(value)
 
 
 def _number(value: Any) -> float:

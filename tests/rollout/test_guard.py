@@ -56,8 +56,20 @@ def test_public_parts_of_another_shape(call: Callable[[Odd], Any], public: dict[
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 10**400, "much", None])
 def test_numbers_that_are_none(number: Any) -> None:
     for env in (Odd(reward=number), Odd(private={"progress": number})):
-        with pytest.raises(EnvironmentFault, match="no number"):
+        with pytest.raises(EnvironmentFault, match="not a number"):
             step(env)
+
+
+@pytest.mark.parametrize("name", ["terminated", "truncated"])
+@pytest.mark.parametrize("word", ["False", "no", "", b"0"])
+def test_a_word_is_no_flag(name: str, word: Any) -> None:
+    class Wordy(Odd):
+        def step(self, action: Any) -> Any:
+            observation, reward, _, _, info = super().step(action)
+            return observation, reward, *((word, False) if name == "terminated" else (False, word)), info
+
+    with pytest.raises(EnvironmentFault, match=f"for {name}; return True or False"):
+        step(Wordy())
 
 
 def test_texts_are_bounded_and_can_be_written() -> None:

@@ -40,7 +40,7 @@ REASONS = {
     "object": "step returned a value that cannot be sent: it is no plain JSON",
     "huge": "step returned a value that cannot be sent: it takes",
     "no info": "must return info with the parts",
-    "big number": "a reward or progress that is no number",
+    "big number": "a reward or progress that is not a number",
     "admissible": "['admissible'] is a int, no list",
     "tools": "['tools'] cannot be used: tool 1 is not a function schema",
 }
