@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -56,14 +58,15 @@ class LLM(ChatBackbone):
     ):
         remember_environment()
         remember(api_key)
-        remember_settings(dict(extra or {}))
         if not model:
             raise ConfigError("LLM: model is empty; give the name that the endpoint knows")
         url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
-        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        if not _is_http(url):
             raise ConfigError(
-                f"LLM: base_url '{public_url(url)}' is no http address; it looks like http://host:8000/v1"
+                f"LLM: base_url '{public_url(url)}' is not an HTTP URL; expected something like http://host:8000/v1"
             )
+        _check_extra(extra)
+        remember_settings(dict(extra or {}))
         remember_url(url)
         further = dict(extra or {}) if seed == "draw" else {"seed": seed, **(extra or {})}
         super().__init__(model, Sampling(temperature, max_tokens, None, further), as_recording(cache))
@@ -73,8 +76,13 @@ class LLM(ChatBackbone):
         self._connect(url, api_key)
 
     def _connect(self, url: str, api_key: str | None) -> None:
-        self._key = api_key or (None if self._own_address else os.environ.get("OPENAI_API_KEY"))
-        remember(self._key)
+        key = api_key or (None if self._own_address else os.environ.get("OPENAI_API_KEY")) or ""
+        remember(key, key.strip())
+        self._key = key.strip() or None
+        if self._key and not re.fullmatch("[!-~]+", self._key):
+            raise ConfigError(
+                "LLM: the API key has spaces, line breaks or characters outside ASCII in it; copy it again"
+            )
         self._transport = Transport(url, self._key, self._connection)
         self._server: Server | None = None
         self._probing = threading.Lock()
@@ -139,8 +147,11 @@ class LLM(ChatBackbone):
             )
         listed = self._server.models if self._server else ()
         hint = f" It has: {', '.join(sorted(listed)[:12])}." if listed else ""
-        raw, seconds = await self._transport.post(body, hint)
-        return to_completion(raw, body, seconds=seconds, where=self._transport.where)
+
+        def read(raw: Any, seconds: float) -> Completion:
+            return to_completion(raw, body, seconds=seconds, where=self._transport.where)
+
+        return await self._transport.post(body, read, hint)
 
     def close(self) -> None:
         """Close the connections. Safe to call twice; a later request opens new ones."""
@@ -191,6 +202,29 @@ class LLM(ChatBackbone):
     def null(text: str = "") -> Null:
         """A constant reply that costs next to nothing."""
         return Null(text)
+
+
+def _check_extra(extra: Any) -> None:
+    if extra is None:
+        return
+    if not isinstance(extra, Mapping) or not all(isinstance(name, str) for name in extra):
+        raise ConfigError(
+            f"LLM: extra is a {type(extra).__name__}; give fields of the body by name: extra={{'top_p': 0.9}}"
+        )
+    try:
+        json.dumps(dict(extra), allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"LLM: extra is not plain JSON: {error}") from None
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return (
+            parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0 and url.isprintable()
+        )
+    except ValueError:  # a port that is not a number
+        return False
 
 
 def as_recording(cache: str | Path | Recording | None) -> Recording | None:

@@ -15,7 +15,7 @@ from harnesslab.errors import BackboneError
 from harnesslab.llm.body import unwrap_choice
 from harnesslab.llm.failures import clip, status_cause
 from harnesslab.llm.types import Completion
-from harnesslab.plainjson import too_deep, without_surrogates
+from harnesslab.plainjson import loads, too_deep, without_surrogates
 
 _THINK = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)\s*", re.DOTALL)
 _THINK_END = re.compile(r"\A.*</think(?:ing)?>\s*", re.DOTALL)
@@ -24,21 +24,26 @@ _THINK_END = re.compile(r"\A.*</think(?:ing)?>\s*", re.DOTALL)
 def to_completion(raw: Any, body: Mapping[str, Any], *, seconds: float, where: str) -> Completion:
     """Read a chat.completion object. ``where`` names the endpoint in errors.
 
-    Raises BackboneError where there is no reply in it.
+    A text is read as JSON or as the events of a stream, whatever its content type was. Raises BackboneError where there
+    is no reply in it.
     """
+    raw = _from_text(raw) if isinstance(raw, str) else raw
     choice = _first_choice(raw, where)
-    message = choice.get("message")
-    message = message if isinstance(message, Mapping) else {}
+    message = choice["message"]
     content = message.get("content")
     parts = [part for part in content if _is_call(part)] if isinstance(content, list) else []
     calls = message.get("tool_calls") or parts
     legacy = message.get("function_call")
     if not calls and isinstance(legacy, Mapping):
         calls = [{"function": legacy}]
+    text = _text(content) or _text(message.get("refusal"))
+    if len(text) > MAX_CHARS:
+        message = f"{where} answered with a text of {len(text):,} characters; at most {MAX_CHARS:,} are read"
+        raise BackboneError(message, cause="garbled")
     usage = raw.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     return Completion(
-        text=without_surrogates(unwrap_choice(strip_thinking(_text(message.get("content"))), body)),
+        text=without_surrogates(unwrap_choice(strip_thinking(text), body)),
         tool_calls=tool_calls(calls),
         finish_reason=_finish(choice, usage, body),
         prompt_tokens=_count(usage.get("prompt_tokens")),
@@ -50,6 +55,9 @@ def to_completion(raw: Any, body: Mapping[str, Any], *, seconds: float, where: s
     )
 
 
+MAX_CHARS = 1_000_000
+"""Characters of a reply; more is no reply of a model but a server that does not stop."""
+_MAX_COUNT = 2**53
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "token_limit"})
 _FILTERED = frozenset(
     {"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "guardrail_intervened"}
@@ -95,22 +103,45 @@ def _first_choice(raw: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(raw, Mapping):
         message = f"{where} did not answer with a JSON object; is it an OpenAI-compatible endpoint (…/v1)?"
         raise BackboneError(message, cause="garbled")
-    error = raw.get("error")
-    if error:
-        told = error.get("message", error) if isinstance(error, Mapping) else error
-        message = f"{where} answered with an error: {clip(told)}"
-        raise BackboneError(message, cause=status_cause(_status(error), str(told)))
+    _raise_error(raw.get("error"), where)
     choices = raw.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         message = f"{where} answered without any choice; is it an OpenAI-compatible chat endpoint (…/v1)?"
         raise BackboneError(message, cause="garbled")
+    _raise_error(choices[0].get("error"), where)
+    if not isinstance(choices[0].get("message"), Mapping):
+        raise BackboneError(f"{where} answered with a choice that has no message", cause="garbled")
     return choices[0]
+
+
+def _raise_error(error: Any, where: str) -> None:
+    if error:
+        told = error.get("message", error) if isinstance(error, Mapping) else error
+        message = f"{where} answered with an error: {clip(told)}"
+        raise BackboneError(message, cause=status_cause(_status(error), str(told)))
+
+
+def _from_text(text: str) -> Any:
+    """The JSON value of a reply with another content type, or the events of a stream that nobody asked for, put together."""
+    events = [line[5:].strip() for line in text.splitlines() if line.startswith("data:")]
+    try:
+        if not events:
+            return loads(text)
+        chunks = [loads(event) for event in events if event != "[DONE]"]
+    except ValueError:
+        return text
+    return assemble(chunk for chunk in chunks if isinstance(chunk, Mapping))
 
 
 def _status(error: Any) -> int:
     """The HTTP status that an error object in a reply names; 500 where it names none."""
-    code = error.get("code") if isinstance(error, Mapping) else None
-    return code if isinstance(code, int) and 400 <= code < 600 else 500
+    codes = [error.get(key) for key in ("code", "status")] if isinstance(error, Mapping) else []
+    named = (
+        int(code)
+        for code in codes
+        if isinstance(code, int) or (isinstance(code, str) and code.isascii() and code.isdigit())
+    )
+    return next((code for code in named if 400 <= code < 600), 500)
 
 
 def strip_thinking(text: str) -> str:
@@ -126,6 +157,8 @@ def strip_thinking(text: str) -> str:
 def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
+    if isinstance(content, Mapping):
+        return _part(content)
     if isinstance(content, list):
         parts = (part if isinstance(part, str) else _part(part) for part in content)
         return "".join(parts)
@@ -139,7 +172,7 @@ def _part(part: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and 0 < value < _MAX_COUNT else 0
 
 
 def tool_calls(raw: Any) -> tuple[dict[str, Any], ...]:
@@ -201,10 +234,12 @@ def assemble(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     finish = None
     for chunk in chunks:
         whole.update({name: chunk[name] for name in ("model", "usage", "error", "timings") if chunk.get(name)})
-        for choice in chunk.get("choices") or []:
-            delta = choice.get("delta") or {}
-            content.append(delta.get("content") or "")
-            for piece in delta.get("tool_calls") or []:
+        choices = chunk.get("choices")
+        for choice in _mappings(choices):
+            delta = choice.get("delta") or choice.get("message")
+            delta = delta if isinstance(delta, Mapping) else {}
+            content.append(_text(delta.get("content")))
+            for piece in _mappings(delta.get("tool_calls")):
                 _add_piece(calls, piece)
             finish = choice.get("finish_reason") or finish
     message: dict[str, Any] = {"role": "assistant", "content": "".join(content)}
@@ -215,13 +250,19 @@ def assemble(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return whole
 
 
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
 def _add_piece(calls: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
-    function = piece.get("function") or {}
+    function = piece.get("function")
+    function = function if isinstance(function, Mapping) else {}
     index, new_id = piece.get("index", 0), piece.get("id")
     open_call = next((call for call in reversed(calls) if call["index"] == index), None)
     if open_call is None or (new_id and open_call["id"] and new_id != open_call["id"]):
         open_call = {"index": index, "id": new_id or "", "function": {"name": "", "arguments": ""}}
         calls.append(open_call)
     open_call["id"] = open_call["id"] or new_id or ""
-    open_call["function"]["name"] += function.get("name") or ""
-    open_call["function"]["arguments"] += function.get("arguments") or ""
+    for part in ("name", "arguments"):
+        given = function.get(part) or ""
+        open_call["function"][part] += given if isinstance(given, str) else json.dumps(given)

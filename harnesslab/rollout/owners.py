@@ -38,7 +38,7 @@ RULES: dict[str, Rule] = {
     "busy": Rule("backbone", "the rate is still limited (HTTP 429) when patience is used up"),
     "server": Rule("backbone", "HTTP 5xx when patience is used up"),
     "timeout": Rule("backbone", "no reply within the timeout when patience is used up"),
-    "garbled": Rule("backbone", "a reply without choices, without JSON, or empty"),
+    "garbled": Rule("backbone", "a reply without choices, without JSON, empty, or broken off"),
     "broke": Rule("backbone", "a backbone written by the user raised, or returned something other than a Completion"),
     "intervention": Rule("harness", "an intervention raised, hung or returned nonsense"),
     "outgrown": Rule("harness", "the candidate's request does not fit the model's context; the baseline's did"),
@@ -47,11 +47,13 @@ RULES: dict[str, Rule] = {
     "refused": Rule("task", "the endpoint refuses the request (HTTP 400, 413, 422, content filter)"),
     "unplayable": Rule("task", "the environment failed on this task each time it was tried"),
     "key": Rule("user", "the key is refused (HTTP 401, 403)"),
-    "model": Rule("user", "the endpoint does not know the model (HTTP 404)"),
+    "model": Rule("user", "the endpoint does not know the model (HTTP 404, or its words)"),
     "quota": Rule("user", "the account's quota or credit is used up"),
     "unreachable": Rule("user", "nothing answers at the address: connection refused, DNS, TLS"),
     "budget": Rule("user", "the lab's budget is used up"),
-    "setup": Rule("user", "something is missing or wrong here: a package, a file, a recording, a setting"),
+    "setup": Rule(
+        "user", "something is missing or wrong here: a package, a file, a recording, a setting, a field of the request"
+    ),
 }
 
 CHARGED = {"context": "outgrown", "refused": "provoked"}
