@@ -22,6 +22,8 @@ HIDDEN = "***"
 _PLACEHOLDER = re.compile(r"(?s).{0,5}|(?i:[a-z]{1,9}|not-needed|no-key|lm-studio|sk-no-key-required|placeholder)")
 """What is given as a key where none is needed, and words that could stand in any text."""
 _SPLITTABLE = 12
+_LONGEST = 5_000
+"""Characters that a secret may take, however it is written."""
 _GAP = r"(?:\\[nrt]|[\s\"'+\\\u200b]){0,8}"
 _KEYS = re.compile(
     r"(?i)\b(bearer\s+|basic\s+)[\w.~+/=-]{8,}|\b(?:sk|pk|gsk|hf|xai|key|ghp|nvapi|r8|pplx)[-_][\w-]{8,}|\bAIza[\w-]{20,}"
@@ -30,8 +32,11 @@ _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|authorization|credential|
 _SECRET_VARIABLE = re.compile(r"(?:_API_KEY|_TOKEN|_SECRET|_SECRET_KEY|_ACCESS_KEY|_PASSWORD)$")
 _KEY_LIKE = re.compile(r"(?=[\w.~-]{16,}$)(?=.*\d)[\w.~-]+")
 
+_DROPPED = dict.fromkeys(map(ord, " \t\n\r\f\v\"'+\\\u200b\u0307nrt")) | {ord("ı"): "i"}
+"""What may be between the characters of a split secret; without it, and without case, finding one is a plain search."""
+
 _lock = threading.Lock()
-_known: dict[str, re.Pattern[str]] = {}
+_known: dict[str, tuple[re.Pattern[str], frozenset[str]]] = {}
 
 
 def remember(*secrets: str | None) -> None:
@@ -39,7 +44,9 @@ def remember(*secrets: str | None) -> None:
     with _lock:
         for secret in secrets:
             if secret and secret not in _known and not _PLACEHOLDER.fullmatch(secret):
-                _known[secret] = re.compile("|".join(_writings(secret)), re.IGNORECASE)
+                plain, split = _writings(secret)
+                pattern = re.compile("|".join([*map(re.escape, plain), *split]), re.IGNORECASE)
+                _known[secret] = pattern, frozenset(map(_core, plain))
 
 
 def remember_url(url: str) -> None:
@@ -70,9 +77,26 @@ def remember_environment() -> None:
 
 def scrub(text: str) -> str:
     """``text`` without the remembered secrets."""
-    for pattern in list(_known.values()):
-        text = pattern.sub(HIDDEN, text)
+    if not _known:
+        return text
+    core = _core(text)
+    for pattern, cores in list(_known.values()):
+        # The patterns are slow on long texts, and nearly all texts hold no secret.
+        if any(one in core for one in cores):
+            text = pattern.sub(HIDDEN, text)
     return text
+
+
+def scrub_head(text: str, limit: int) -> str:
+    """At most the first ``limit`` characters of ``text`` without the remembered secrets; the rest is not looked at."""
+    if len(text) <= limit + _LONGEST:
+        return scrub(text)[:limit]
+    # A secret that is cut in two at the end is not found: the last piece is left away.
+    return scrub(text[: limit + _LONGEST])[:-_LONGEST][:limit]
+
+
+def _core(text: str) -> str:
+    return "".join(text.casefold().translate(_DROPPED).split())
 
 
 def scrub_json(value: Any) -> Any:
@@ -93,7 +117,8 @@ def redact(text: str) -> str:
     return _KEYS.sub(lambda found: f"{found[1] or ''}{HIDDEN}", scrub(text))
 
 
-def _writings(secret: str) -> list[str]:
+def _writings(secret: str) -> tuple[list[str], list[str]]:
+    """The ways to write a secret, longest first, and the pattern that finds it split."""
     raw = secret.encode("utf-8", "replace")
     plain = [secret, quote(secret, safe=""), json.dumps(secret)[1:-1], html.escape(secret), raw.hex()]
     if len(secret) >= _SPLITTABLE:
@@ -105,4 +130,4 @@ def _writings(secret: str) -> list[str]:
         split = [_GAP.join(map(re.escape, secret))]
     else:
         split = []
-    return [*map(re.escape, sorted(set(plain), key=len, reverse=True)), *split]
+    return sorted(set(plain), key=len, reverse=True), split

@@ -21,7 +21,16 @@ from hypothesis import strategies as st
 import harnesslab as hl
 from harnesslab.errors import BackboneError
 from harnesslab.llm import LLM, Connection
-from harnesslab.redaction import redact, remember, remember_settings, remember_url, scrub, scrub_json
+from harnesslab.redaction import (
+    _known,
+    redact,
+    remember,
+    remember_settings,
+    remember_url,
+    scrub,
+    scrub_head,
+    scrub_json,
+)
 from tests.llm.fake_openai import Answer, FakeOpenAI, error, reply, serve
 
 SECRET = "Zq7!x/Planted+Key_93aB"
@@ -70,6 +79,23 @@ def test_urls_and_settings_say_what_is_secret() -> None:
     told = redact("pw-of-the-proxy abcdef0123456789 query-secret-1 header-secret-1 harmless")
     assert told == "*** *** *** *** harmless"
     assert redact("sk-abcdefgh12345678 Bearer abcdefgh1234") == "*** Bearer ***"
+
+
+@pytest.mark.parametrize("before", [0, 90, 100, 5_000, 5_095, 40_000])
+@pytest.mark.parametrize("how", WRITINGS)
+def test_the_head_of_a_long_text_holds_no_part_of_a_secret(how: str, before: int) -> None:
+    text = "." * before + (WRITINGS[how] + ".") * 20 + "." * 40_000
+    head = scrub_head(text, 5_100)
+    assert len(head) <= 5_100 and head == scrub(text)[: len(head)] and head
+
+
+@given(
+    st.text("nrt \\+'\"\nıİſKkß" + SECRET, max_size=30), st.sampled_from(list(WRITINGS)), st.text("nrt \\n", max_size=9)
+)
+def test_what_the_pattern_finds_is_never_overlooked(before: str, how: str, after: str) -> None:
+    pattern = _known[SECRET][0]
+    text = before + WRITINGS[how] + after
+    assert scrub(text) == pattern.sub("***", text)
 
 
 def hostile(fake: FakeOpenAI) -> Any:

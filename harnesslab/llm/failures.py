@@ -8,11 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from harnesslab.llm.refusals import Refusal
-from harnesslab.redaction import redact
+from harnesslab.redaction import redact, scrub_head
 
 _BOUND = 300
 _LOOKED_AT = 20_000
-_LONGEST_KEY = 4_000
 NOTHING_REFUSED = Refusal()
 _UNKNOWN_FIELD = re.compile(
     r"(?i)(?:unsupported|unrecognized|unknown|not support|extra inputs).{0,80}?['\"`](\w+)['\"`]"
@@ -53,10 +52,7 @@ def public_url(url: str) -> str:
 
 def clip(text: Any) -> str:
     """One short line of a server's own words, redacted."""
-    whole = str(text)
-    line = redact(" ".join(redact(whole[:_LOOKED_AT]).split()))
-    if len(whole) > _LOOKED_AT:
-        line = line[:-_LONGEST_KEY]  # a secret may have been cut in two
+    line = redact(" ".join(redact(scrub_head(str(text), _LOOKED_AT)).split()))
     return line if len(line) <= _BOUND else line[:_BOUND] + "…"
 
 

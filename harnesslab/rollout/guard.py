@@ -18,7 +18,7 @@ from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, HarnesslabError
 from harnesslab.harness.toolschema import checked
-from harnesslab.redaction import scrub
+from harnesslab.redaction import scrub_head
 from harnesslab.rollout.calls import CALLS, Overran
 from harnesslab.rollout.env import Action, Environment, TextEnv
 
@@ -219,12 +219,11 @@ def clean(text: str) -> str:
 
 def _text(observation: Any, limit: int = OBSERVATION_LIMIT) -> str:
     try:
-        text = scrub(clean(observation if isinstance(observation, str) else str(observation)))
+        text = clean(observation if isinstance(observation, str) else str(observation))
     except Exception as error:
         raise _lie(f"the environment returned a {type(observation).__name__} that has no text: {error}") from error
-    if len(text) > limit:
-        return text[:limit] + f"\n[{len(text) - limit} characters cut]"
-    return text
+    cut = f"\n[{len(text) - limit} characters cut]" if len(text) > limit else ""
+    return scrub_head(text, limit) + cut
 
 
 def _admissible(public: Mapping[str, Any]) -> tuple[str, ...] | None:
