@@ -5,7 +5,7 @@ A step is *forced* where the harness decided what the environment got:
 - it left the model a single choice, or
 - a regulation replaced the action by another, or
 - what was executed is not what the protocol's strict reading finds in the chosen reply. Where that reading finds
-  nothing, each value of the action must occur in the reply, word for word.
+  nothing, each value of the action, or its name where it has none, must occur in the reply, word for word.
 
 Case, spaces, quotes and brackets around words and the types of arguments do not count, so ``quote`` and a ``rescue``
 that copies the action leave it the model's own. ``snap`` and a ``rewrite`` that change words make it forced. Choosing
@@ -33,12 +33,15 @@ def forced(context: Context, choices: int, proposal: Proposal, replaced: Action 
     said = parse(proposal.raw, proposal.tool_calls, context.protocol, context.tools, cut=proposal.cut).action
     if said is not None:
         return _words(said) != _words(executed)
-    arguments = (str((call.get("function") or call).get("arguments", "")) for call in proposal.tool_calls)
-    reply = "\n".join([proposal.raw, *arguments])
+    calls = [call.get("function") or call for call in proposal.tool_calls]
+    reply = "\n".join([proposal.raw, *(f"{call.get('name', '')} {call.get('arguments', '')}" for call in calls)])
     for escaped, plain in (("\\n", "\n"), ("\\t", "\t"), ('\\"', '"')):
         reply = reply.replace(escaped, plain)
     words = " " + " ".join(_WORD.findall(reply.casefold())) + " "
-    return not all(f" {' '.join(value)} " in words for value in _values(executed) if value)
+    values = [value for value in _values(executed) if value]
+    if not values and isinstance(executed, dict):
+        values = [_WORD.findall(str(executed.get("name")).casefold())]
+    return not all(f" {' '.join(value)} " in words for value in values)
 
 
 def _words(action: Action) -> Any:
@@ -61,4 +64,4 @@ def _leaves(value: Any) -> Iterator[list[str]]:
         for inner in value:
             yield from _leaves(inner)
     else:
-        yield _WORD.findall(str(value).casefold())
+        yield [] if value is None else _WORD.findall(str(value).casefold())

@@ -43,3 +43,24 @@ def test_quotes_in_a_tool_call_do_not_count(query: str, expected: bool) -> None:
     action = {"name": "sql", "arguments": {"q": query}}
     proposal = Proposal('Action: sql\n{"q": "SELECT a b FROM t"}', action)
     assert forced(context, 0, proposal, None, action) is expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "arguments", "expected"),
+    [
+        ("I see no way to go on.", {}, True),
+        ("", {}, True),
+        ("I see no way to go on.", {"note": ""}, True),
+        ("I see no way to go on.", {"note": None}, True),
+        ("I am finished.", {}, True),
+        ("I call finish now.", {}, False),
+        ("```finish()```", {"note": []}, False),
+    ],
+)
+def test_a_call_without_words_is_the_model_s_own_only_if_it_named_the_tool(
+    raw: str, arguments: dict[str, Any], expected: bool
+) -> None:
+    finish = {"type": "function", "function": {"name": "finish", "parameters": {"properties": {"note": {}}}}}
+    context = Context(instruction="", observation="", tools=(finish,), protocol="json")
+    action = {"name": "finish", "arguments": arguments}
+    assert forced(context, 0, Proposal(raw, action), None, action) is expected
