@@ -1,32 +1,24 @@
-"""Benchmark data that a user fetches: where it lies, whether it is whole, how it is brought.
+"""Benchmark data that a user downloads: where it is stored, and whether it is complete.
 
-Data lies in one folder a data set, under ``HARNESSLAB_DATA`` or the user's data folder. It comes from the
-public source that ``datasets.json`` names, and each file is checked by its SHA-256 before it takes its place, so
-that a broken download leaves nothing half-done.
+Each data set has a folder under ``HARNESSLAB_DATA`` or the user's data folder. Its files come from the public source
+that ``datasets.json`` names, and take their place together once all of them have arrived, so that a broken download
+leaves nothing half-done.
 
 ``HARNESSLAB_DATA_URL`` names a mirror that serves ``<url>/<data set>/<file>``.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from harnesslab.download import DownloadFailed, fetch, is_whole
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 
-if TYPE_CHECKING:
-    import httpx
-
-CHUNK = 1 << 16
-ATTEMPTS = 3
-TIMEOUT_S = 30.0
-"""For connecting and for each read, not for the whole download."""
 SHOWN = 4
 """Names of missing files in an error."""
 
@@ -117,7 +109,7 @@ def status() -> list[DataStatus]:
         folder = data_dir() / wanted.name
         if not (folder.is_dir() and any(folder.iterdir())):
             state = "missing"
-        elif all(_is_whole(folder / file.name, file) for file in wanted.files):
+        elif all(is_whole(folder / file.name, size=file.size, sha256=file.sha256) for file in wanted.files):
             state = "here"
         else:
             state = "changed"
@@ -136,7 +128,7 @@ def get(name: str, *, base_url: str | None = None, progress: bool = True) -> Pat
     folder = data_dir() / name
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        needed = [file for file in wanted.files if not _is_whole(folder / file.name, file)]
+        needed = [file for file in wanted.files if not is_whole(folder / file.name, size=file.size, sha256=file.sha256)]
         if needed:
             # Beside the target, so that the last step is a rename on one file system.
             with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder.parent) as scratch:
@@ -159,77 +151,18 @@ def _place(files: list[DataFile], fetched: Path, folder: Path) -> None:
 
 
 def _fetch_all(files: list[DataFile], folder: Path, mirror: str | None, progress: bool) -> None:
-    import httpx
     from tqdm.auto import tqdm
 
     total = sum(file.size for file in files)
-    with (
-        tqdm(total=total, unit="B", unit_scale=True, desc="data", disable=not progress) as bar,
-        httpx.Client(follow_redirects=True, timeout=TIMEOUT_S) as client,
-    ):
+    with tqdm(total=total, unit="B", unit_scale=True, desc="data", disable=not progress) as bar:
         for file in files:
             url = f"{mirror}/{file.name}" if mirror else file.url
-            (folder / file.name).parent.mkdir(parents=True, exist_ok=True)
-            _fetch(client, url, folder / file.name, file, bar.update)
-
-
-def _fetch(client: httpx.Client, url: str, target: Path, file: DataFile, advance: Callable[[int], object]) -> None:
-    """One file into ``target``, checked. What can pass by itself (connection, server fault) is tried again."""
-    import httpx
-    from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
-
-    def passing(error: BaseException) -> bool:
-        if isinstance(error, httpx.HTTPStatusError):
-            return error.response.status_code >= 500 or error.response.status_code == 429
-        return isinstance(error, httpx.TransportError)
-
-    retrying = Retrying(
-        retry=retry_if_exception(passing),
-        stop=stop_after_attempt(ATTEMPTS),
-        wait=wait_exponential(multiplier=0.2, max=5),
-        reraise=True,
-    )
-    try:
-        retrying(_download, client, url, target, file, advance)
-    except httpx.HTTPStatusError as error:
-        raise EnvironmentUnavailable(f"{url} answered {error.response.status_code}. {_OTHER_WAYS}") from error
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise EnvironmentUnavailable(f"{url} could not be read: {error}. {_OTHER_WAYS}") from error
-
-
-def _download(client: httpx.Client, url: str, target: Path, file: DataFile, advance: Callable[[int], object]) -> None:
-    digest, size = hashlib.sha256(), 0
-    try:
-        with client.stream("GET", url) as response, target.open("wb") as out:
-            response.raise_for_status()
-            for chunk in response.iter_bytes(CHUNK):
-                size += len(chunk)
-                if size > file.size:
-                    break
-                digest.update(chunk)
-                out.write(chunk)
-                advance(len(chunk))
-        if size != file.size:
-            more_or_less = "more" if size > file.size else f"{size}"
-            raise EnvironmentUnavailable(f"{url} gave {more_or_less} of {file.size} bytes. {_OTHER_WAYS}")
-        if digest.hexdigest() != file.sha256:
-            raise EnvironmentUnavailable(
-                f"{url} has the SHA-256 {digest.hexdigest()}, not {file.sha256}: "
-                f"it is not the published file. {_OTHER_WAYS}"
-            )
-    except BaseException:
-        advance(-min(size, file.size))
-        raise
+            try:
+                fetch(url, folder / file.name, size=file.size, sha256=file.sha256, bar=bar)
+            except DownloadFailed as error:
+                raise EnvironmentUnavailable(f"{error}. {_OTHER_WAYS}") from error
 
 
 _OTHER_WAYS = (
     "Nothing was changed. A mirror can be named in HARNESSLAB_DATA_URL; files of your own go in HARNESSLAB_DATA."
 )
-
-
-def _is_whole(path: Path, file: DataFile) -> bool:
-    """Is ``path`` the published file?"""
-    if not path.is_file() or path.stat().st_size != file.size:
-        return False
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import harnesslab as hl
+from tests.fileserver import Server, serving
 from tests.worlds import CorridorWorld
 
 # pytest-xdist sets it in its workers; tables would then be as narrow as a terminal that nobody sees.
@@ -75,3 +76,10 @@ def open_lab(tmp_path: Path) -> Iterator[Callable[..., Any]]:
 def always(action: str) -> Any:
     """A scripted backbone that does the same thing in every step."""
     return hl.LLM.scripted(lambda messages: f"Action: {action}", name=f"always {action}")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A server of a few files on this machine, which misbehaves on request."""
+    with serving() as running:
+        yield running

@@ -7,12 +7,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from harnesslab.download import file_digest
 from harnesslab.errors import BackboneError, ConfigError
 from harnesslab.llm.body import Constrain, Sampling
 from harnesslab.llm.chat import ChatBackbone
 from harnesslab.llm.embedded import Settings, engine_off_loop
 from harnesslab.llm.failures import explain_local, local_cause
-from harnesslab.llm.models import file_digest, find_model
+from harnesslab.llm.models import find_model
 from harnesslab.llm.record import Recording
 from harnesslab.llm.replies import to_completion
 from harnesslab.llm.types import Completion

