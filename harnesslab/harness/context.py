@@ -11,9 +11,20 @@ The life of one step: a :class:`Draft` is shaped into the request, the replies a
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-Action: TypeAlias = "str | dict[str, Any]"
+from annotated_types import Ge, Le, MaxLen
+
+MAX_TEXT = 200_000
+"""Characters that one text from an intervention may have."""
+MAX_SAMPLES = 32
+"""Replies that a draft may ask for."""
+
+# The bounds are checked where a value comes from outside: see harnesslab.harness.jsonform.
+Text: TypeAlias = Annotated[str, MaxLen(MAX_TEXT)]
+Texts: TypeAlias = Annotated[tuple[Text, ...], MaxLen(10_000)]
+
+Action: TypeAlias = Text | dict[str, Any]
 """A line of text, or a tool call ``{"name": str, "arguments": dict}``."""
 
 Protocol: TypeAlias = Literal["text", "json", "tools"]
@@ -35,10 +46,10 @@ class Turn:
     ``fired`` names the interventions that fired in the step, so that each can count itself.
     """
 
-    observation: str
-    raw: str
+    observation: Text
+    raw: Text
     action: Action | None
-    result: str
+    result: Text
     invalid: bool = False
     fired: tuple[str, ...] = ()
 
@@ -47,10 +58,10 @@ class Turn:
 class Context:
     """What the agent has seen up to now. ``step`` counts from 0; ``budget`` is the number of steps allowed."""
 
-    instruction: str
-    observation: str
+    instruction: Text
+    observation: Text
     history: tuple[Turn, ...] = ()
-    admissible: tuple[str, ...] | None = None
+    admissible: Texts | None = None
     tools: tuple[dict[str, Any], ...] | None = None
     step: int = 0
     budget: int = 50
@@ -75,14 +86,14 @@ class Draft:
     give. ``samples`` replies are drawn, at ``temperature`` where it is set, else at the backbone's own.
     """
 
-    system: tuple[str, ...] = ()
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    history: int = 4
-    choices: tuple[str, ...] | None = None
-    samples: int = 1
-    temperature: float | None = None
-    max_tokens: int | None = None
+    system: Texts = ()
+    before: Texts = ()
+    after: Texts = ()
+    history: Annotated[int, Ge(0)] = 4
+    choices: Texts | None = None
+    samples: Annotated[int, Ge(1), Le(MAX_SAMPLES)] = 1
+    temperature: Annotated[float, Ge(0)] | None = None
+    max_tokens: Annotated[int, Ge(1)] | None = None
 
     def add(self, *, system: str = "", before: str = "", after: str = "") -> Draft:
         """A copy with paragraphs appended; empty ones are ignored."""
@@ -104,13 +115,13 @@ class Proposal:
     before the model ended it: by the token limit, a filter, a broken connection.
     """
 
-    raw: str
+    raw: Text
     action: Action | None = None
-    problem: str = ""
+    problem: Text = ""
     withheld: bool = False
     tool_calls: tuple[dict[str, Any], ...] = ()
     cut: bool = False
-    cause: str = ""
+    cause: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +133,7 @@ class Decision:
     ``stop`` ends the episode; the environment is not stepped again.
     """
 
-    note: str = ""
+    note: Text = ""
     action: Action | None = None
     withhold: bool = False
     stop: bool = False

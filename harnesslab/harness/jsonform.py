@@ -8,90 +8,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from harnesslab.harness.context import Context, Decision, Draft, Proposal, Protocol, Turn
+from harnesslab.harness.context import Context, Decision, Draft, Proposal, Turn
 
 T = TypeVar("T", Context, Draft, Proposal, Decision, Turn)
 
-MAX_TEXT = 200_000
-"""Characters that one text from an intervention may have."""
-MAX_SAMPLES = 32
-"""Replies that a draft may ask for."""
-
-Text = Annotated[str, Field(max_length=MAX_TEXT)]
-Texts = Annotated[tuple[Text, ...], Field(max_length=10_000)]
-
-
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class _Call(_Form):
-    name: str
-    arguments: dict[str, Any] = {}
-
-
-_Action = Text | _Call
-
-
-class _Turn(_Form):
-    observation: Text
-    raw: Text
-    action: _Action | None
-    result: Text
-    invalid: bool = False
-    fired: tuple[str, ...] = ()
-
-
-class _Context(_Form):
-    instruction: Text
-    observation: Text
-    history: tuple[_Turn, ...] = ()
-    admissible: Texts | None = None
-    tools: tuple[dict[str, Any], ...] | None = None
-    step: int = 0
-    budget: int = 50
-    protocol: Protocol = "text"
-
-
-class _Draft(_Form):
-    system: Texts = ()
-    before: Texts = ()
-    after: Texts = ()
-    history: int = Field(default=4, ge=0)
-    choices: Texts | None = None
-    samples: int = Field(default=1, ge=1, le=MAX_SAMPLES)
-    temperature: float | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=1)
-
-
-class _Proposal(_Form):
-    raw: Text
-    action: _Action | None = None
-    problem: Text = ""
-    withheld: bool = False
-    tool_calls: tuple[dict[str, Any], ...] = ()
-    cut: bool = False
-    cause: Text = ""
-
-
-class _Decision(_Form):
-    note: Text = ""
-    action: _Action | None = None
-    withhold: bool = False
-    stop: bool = False
-
-
-_FORMS: dict[type, type[_Form]] = {
-    Context: _Context,
-    Turn: _Turn,
-    Draft: _Draft,
-    Proposal: _Proposal,
-    Decision: _Decision,
-}
+_FORMS: tuple[Any, ...] = (Turn, Context, Draft, Proposal, Decision)
+for _form in _FORMS:
+    _form.__pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {form: TypeAdapter(form) for form in _FORMS}
 
 
 def to_json(value: Any) -> Any:
@@ -111,29 +39,29 @@ def from_json(cls: type[T], data: Any) -> T:
     Raises ValueError that names the key for an unknown key, a value of the wrong type, or what is no JSON.
     """
     try:
-        form = _FORMS[cls].model_validate_json(json.dumps(data, allow_nan=False))
+        made = _ADAPTERS[cls].validate_json(json.dumps(data, allow_nan=False))
     except ValidationError as error:
         problem: Any = error.errors(include_url=False)[0]
         where = ".".join(map(str, (cls.__name__, *problem["loc"])))
         raise ValueError(f"{where}: {problem['msg']}") from error
     except (TypeError, RecursionError) as error:
         raise ValueError(f"{cls.__name__}: not plain JSON: {error}") from error
-    return _build(cls, form)
+    for owner in made.history if isinstance(made, Context) else (made,):
+        _complete(getattr(owner, "action", None), type(owner).__name__)
+    return made
 
 
-def _build(cls: type[T], form: _Form) -> T:
-    values = {name: _thaw(getattr(form, name)) for name in type(form).model_fields}
-    return cls(**values)
-
-
-def _thaw(value: Any) -> Any:
-    if isinstance(value, _Turn):
-        return _build(Turn, value)
-    if isinstance(value, _Call):
-        return value.model_dump()
-    if isinstance(value, tuple):
-        return tuple(_thaw(item) for item in value)
-    return value
+def _complete(action: Any, where: str) -> None:
+    """Check the parts of a tool call, and give one without arguments an empty mapping."""
+    if not isinstance(action, dict):
+        return
+    action.setdefault("arguments", {})
+    if not isinstance(action.get("name"), str) or not isinstance(action["arguments"], dict):
+        raise ValueError(
+            f"{where}.action: a tool call has a name and arguments, {{'name': 'search', 'arguments': {{}}}}"
+        )
+    if unknown := sorted(set(action) - {"name", "arguments"}):
+        raise ValueError(f"{where}.action: unknown key {unknown[0]!r}; a tool call has name and arguments")
 
 
 def scores_from_json(data: Any, count: int) -> list[float]:

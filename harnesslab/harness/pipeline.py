@@ -28,8 +28,8 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 from harnesslab.errors import InterventionFault
 from harnesslab.harness.base import Intervention
-from harnesslab.harness.context import CUT, Context, Decision, Draft, Firings, Proposal
-from harnesslab.harness.jsonform import MAX_SAMPLES, scores_from_json
+from harnesslab.harness.context import CUT, MAX_SAMPLES, Context, Decision, Draft, Firings, Proposal
+from harnesslab.harness.jsonform import scores_from_json
 from harnesslab.harness.load import Harness
 from harnesslab.harness.prompt import Message, build_messages
 from harnesslab.harness.protocol import parse, render

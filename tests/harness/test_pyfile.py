@@ -8,6 +8,7 @@ import pytest
 
 from harnesslab.errors import HarnessFileError, InterventionFault
 from harnesslab.harness import Context, Decision, Draft, Proposal, Turn, from_json, to_json
+from harnesslab.harness.context import MAX_TEXT
 
 LOWER = '''"""Lower case."""
 
@@ -116,3 +117,28 @@ def test_json_form_is_a_deep_copy() -> None:
 def test_bad_drafts_are_refused(data: Any) -> None:
     with pytest.raises(ValueError):
         from_json(Draft, data)
+
+
+@pytest.mark.parametrize(
+    ("action", "part"),
+    [
+        ({}, "has a name"),
+        ({"name": 3}, "has a name"),
+        ({"name": "x", "arguments": []}, "has a name and arguments"),
+        ({"name": "x", "args": {}}, "unknown key 'args'"),
+        (["x"], "action"),
+        ("x" * (MAX_TEXT + 1), "action"),
+        ({"name": "x", "arguments": {"y": float("nan")}}, ""),
+    ],
+)
+@pytest.mark.parametrize("form", [Proposal, Decision, Turn, Context])
+def test_bad_actions_are_refused(form: Any, action: Any, part: str) -> None:
+    turn = {"observation": "o", "raw": "r", "action": action, "result": ""}
+    past = {"instruction": "i", "observation": "o", "history": [turn]}
+    data = {Proposal: {"raw": "r", "action": action}, Decision: {"action": action}, Turn: turn, Context: past}[form]
+    with pytest.raises(ValueError, match=part or None):
+        from_json(form, data)
+
+
+def test_a_call_without_arguments_has_none() -> None:
+    assert from_json(Decision, {"action": {"name": "look"}}).action == {"name": "look", "arguments": {}}

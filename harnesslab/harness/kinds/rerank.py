@@ -9,8 +9,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from harnesslab.harness.actions import is_admissible, key, shown, tried_here, words
-from harnesslab.harness.context import Context, Draft, Proposal
-from harnesslab.harness.jsonform import MAX_SAMPLES
+from harnesslab.harness.context import MAX_SAMPLES, Context, Draft, Proposal
 from harnesslab.harness.kind import Kind, Params, register
 
 
