@@ -39,7 +39,6 @@ def dirty(git: Git) -> list[str]:
     against = checked_out(git)
     if against is None:
         return []
-    # A file that was only touched looks changed until the index is refreshed, as `diff` does: here a copy, since looking writes nothing.
     with _index_copy(git) as scratch:
         env = {"GIT_INDEX_FILE": str(scratch / "index")}
         changed = set(changed_files(git, against, env)) | set(staged_files(git, against, env))
@@ -47,13 +46,17 @@ def dirty(git: Git) -> list[str]:
     return sorted(changed)
 
 
-def changed_files(git: Git, against: str, env: Mapping[str, str] | None = None) -> list[str]:
-    """Tracked files whose content on disk differs from a commit."""
+def changed_files(git: Git, against: str, env: Mapping[str, str]) -> list[str]:
+    """Tracked files whose content on disk differs from a commit. `env` names a copy of the index.
+
+    A file that was only touched or copied looks changed to plumbing until the index is refreshed. `diff` refreshes it, writes
+    it back, and compares contents, with line ends as git would store them; `update-index --refresh` compares sizes first.
+    """
     return split_names(git.run("diff", *_NAMES, against, "--", env=env))
 
 
-def staged_files(git: Git, against: str, env: Mapping[str, str] | None = None) -> list[str]:
-    """Files whose content in the index differs from a commit."""
+def staged_files(git: Git, against: str, env: Mapping[str, str]) -> list[str]:
+    """Files whose content in the index differs from a commit; `env` as for `changed_files`."""
     return split_names(git.run("diff", "--cached", *_NAMES, against, "--", env=env))
 
 
@@ -99,11 +102,10 @@ def _as_stored(git: Git, against: str, paths: Sequence[str]) -> dict[str, bytes 
         return {}
     with _index_copy(git) as scratch:
         (scratch / "objects").mkdir()
-        objects = git.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
         env = {
             "GIT_INDEX_FILE": str(scratch / "index"),
             "GIT_OBJECT_DIRECTORY": str(scratch / "objects"),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(str(git.isolation.folders.common / "objects")),
         }
         names = "".join(f"{name}\0" for name in paths).encode("utf-8", "surrogateescape")
         git.run(
@@ -119,19 +121,16 @@ def _as_stored(git: Git, against: str, paths: Sequence[str]) -> dict[str, bytes 
 
 @contextlib.contextmanager
 def _index_copy(git: Git) -> Iterator[Path]:
-    """A temporary folder with a copy of the index, removed afterwards.
-
-    Its time is kept: git compares the content of files that are as new as the index.
-    """
-    scratch = Path(tempfile.mkdtemp(prefix="harnesslab-"))
+    """A folder of its own with a copy of the index, so that looking leaves the repository as it is."""
     try:
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copy2(Path(git.text("rev-parse", "--absolute-git-dir")) / "index", scratch / "index")
-        yield scratch
+        with tempfile.TemporaryDirectory(prefix="harnesslab-", ignore_cleanup_errors=True) as name:
+            scratch = Path(name)
+            with contextlib.suppress(FileNotFoundError):
+                # With its time stamp, with which git compares those of the files.
+                shutil.copy2(git.isolation.folders.own / "index", scratch / "index")
+            yield scratch
     except OSError as error:
         raise StoreError(f"A temporary index for {git.path} could not be written: {error.strerror}.") from None
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _quoted(path: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -95,6 +97,24 @@ def test_another_encoding_on_disk(repo: LabRepo) -> None:
     assert repo.edits(lambda path: path.endswith("new.yaml")).changes == {
         "skill/new.yaml": (NEW + "more: 1\n").encode()
     }
+
+
+@pytest.mark.parametrize("how", ["copied", "touched", "with a split index"])
+def test_files_that_were_only_copied_or_touched_are_no_edits_and_follow(
+    how: str, repo: LabRepo, tmp_path: Path
+) -> None:
+    candidate = repo.propose({"skill/plan.yaml": NEW, "skill/new.yaml": NEW}, "new")
+    if how == "with a split index":
+        subprocess.run(["git", "update-index", "--split-index"], cwd=repo.path, check=True)
+    lab = shutil.copytree(repo.path, tmp_path / "copy", copy_function=shutil.copyfile) if how == "copied" else repo.path
+    for name in ("harness.toml", "skill/plan.yaml"):
+        os.utime(lab / name, (1, 1))
+    before = sorted((lab / ".git").glob("*"))
+    with contextlib.closing(LabRepo.open(lab)) as copy:
+        assert copy.dirty() == [] and copy.edits().changes == {}
+        assert sorted((lab / ".git").glob("*")) == before
+        assert Ledger(copy).promote(candidate.id, {}).left == ()
+        assert copy.dirty() == [] and (lab / "skill" / "plan.yaml").read_text("utf-8") == NEW
 
 
 def test_looking_leaves_the_repository_as_it_is(repo: LabRepo, git: Run) -> None:
