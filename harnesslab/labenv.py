@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 from harnesslab.errors import ConfigError
 from harnesslab.rollout.registry import is_installed
+from harnesslab.store import ownfiles
 
-SETTINGS = "lab.json"
-"""In ``.harnesslab``: which environment the lab is for. Not in git; ``Lab.open(path, env=...)`` writes it again."""
+_NOTE = ".harnesslab/lab.json"
+"""Which environment the lab is for. Not in git; ``Lab.open(path, env=...)`` writes it again."""
 
 
 def remembered_environment(folder: Path, trust: bool) -> str:
@@ -28,18 +30,18 @@ def remembered_environment(folder: Path, trust: bool) -> str:
 
 def remembered(folder: Path) -> str | None:
     """The name that was noted, unchecked; None where there is none. Raises ConfigError for a damaged note."""
-    settings = folder / ".harnesslab" / SETTINGS
     try:
-        return str(json.loads(settings.read_text(encoding="utf-8"))["environment"])
-    except FileNotFoundError:
+        return str(json.loads(ownfiles.read(folder, _NOTE).decode("utf-8"))["environment"])
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ConfigError(f"{settings} is damaged ({error}): delete it and pass env=...") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ConfigError(f"{folder / _NOTE} is damaged ({error}): delete it and pass env=...") from error
 
 
 def remember(folder: Path, name: str) -> None:
     """Note the environment that the caller named."""
-    settings = folder / ".harnesslab" / SETTINGS
-    text = json.dumps({"environment": name})
-    if not settings.exists() or settings.read_text(encoding="utf-8") != text:
-        settings.write_text(text, encoding="utf-8")
+    data = json.dumps({"environment": name}).encode()
+    with contextlib.suppress(FileNotFoundError):
+        if ownfiles.read(folder, _NOTE) == data:
+            return
+    ownfiles.write(folder, _NOTE, data)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
-from harnesslab.store import LEARNING, Candidate, LabRepo
+from harnesslab.store import Candidate, LabRepo
 
 HEADINGS = {
     "promoted": "Promoted",
@@ -20,9 +19,7 @@ LATEST = 200
 
 def write_learning(repo: LabRepo) -> None:
     """Rewrite ``learning.md`` from the verdicts in git; a folder that cannot be written is not an error here."""
-    text = learning_text(repo.path.name, repo.candidates(limit=LATEST).rows)
-    with contextlib.suppress(OSError):
-        (repo.path / LEARNING).write_text(text, encoding="utf-8")
+    repo.write_learning(learning_text(repo.path.name, repo.candidates(limit=LATEST).rows))
 
 
 def learning_text(name: str, candidates: Sequence[Candidate]) -> str:

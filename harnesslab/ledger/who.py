@@ -12,7 +12,7 @@ from harnesslab.store import Repository
 
 
 def whoami(lab: Path) -> str:
-    """The hub's user, else git's ``user.name``, else the login name; never empty."""
+    """The hub's user, else the author's name by git's rules, else the login name; never empty."""
     name = os.environ.get("JUPYTERHUB_USER", "").strip()
     if not name:
         with contextlib.suppress(StoreError):

@@ -12,6 +12,7 @@ from harnesslab.store.git import Git, GitFailed
 from harnesslab.store.index import CandidateIndex
 from harnesslab.store.lock import WAIT_S, LabLock
 from harnesslab.store.moves import Moves, RefMove
+from harnesslab.store.ownfiles import read, write
 from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, State, check_id
 from harnesslab.store.worktree import check_move, drop_dead_lock, follow, hold_index
 
@@ -47,6 +48,8 @@ class Core:
     @contextlib.contextmanager
     def writing(self, purpose: str, wait: float = WAIT_S) -> Iterator[None]:
         """Hold the lab's lock, after finishing what a killed process left half done."""
+        self.git.isolation.check()
+        self.git.forget_identity()
         with self.lock.hold(purpose, wait):
             self.recover()
             yield
@@ -127,10 +130,13 @@ def _of_baseline(moves: Sequence[RefMove]) -> list[RefMove]:
 
 def exclude_records(git_dir: Path) -> None:
     """Keep what the library writes beside the harness out of git, without asking the user for a `.gitignore`."""
-    path = git_dir / "info" / "exclude"
-    text = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
-    missing = [line for line in (f"/{PRIVATE}/", f"/{LEARNING}") if line not in text.splitlines()]
+    text = b""
+    with contextlib.suppress(FileNotFoundError):
+        text = read(git_dir, _EXCLUDE)
+    missing = [line for line in (f"/{PRIVATE}/".encode(), f"/{LEARNING}".encode()) if line not in text.splitlines()]
     if missing:
-        path.parent.mkdir(exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(("" if not text or text.endswith("\n") else "\n") + "\n".join(missing) + "\n")
+        lines = [text.removesuffix(b"\n")] if text else []
+        write(git_dir, _EXCLUDE, b"\n".join([*lines, *missing, b""]))
+
+
+_EXCLUDE = "info/exclude"

@@ -18,13 +18,8 @@ from harnesslab.store.process import DEADLINE_S, GitFailed, execute, explain, ti
 
 __all__ = ["DEADLINE_S", "Git", "GitFailed", "run_in", "time_limit"]
 
-_IDENTITY = {
-    "GIT_AUTHOR_NAME": "harnesslab",
-    "GIT_AUTHOR_EMAIL": "harnesslab@localhost",
-    "GIT_COMMITTER_NAME": "harnesslab",
-    "GIT_COMMITTER_EMAIL": "harnesslab@localhost",
-}
-"""The stated identity of commits where the user has configured none."""
+_NOBODY = {"NAME": "harnesslab", "EMAIL": "harnesslab@localhost"}
+"""Whose commits these are where git knows nobody."""
 
 
 class Git:
@@ -88,14 +83,33 @@ class Git:
         """Store `data` as it is (no filters) and return its id."""
         return self.text("hash-object", "-w", "--stdin", input=data, write=True)
 
+    def author(self) -> str:
+        """The name of who would be the author of a commit now; empty where nobody gave one."""
+        return self._person("AUTHOR", {"GIT_AUTHOR_EMAIL": "x"}, guess=False).rpartition(" <")[0]
+
+    def forget_identity(self) -> None:
+        """Ask again at the next write who the author and the committer are."""
+        self._writer = None
+
     def _identity(self) -> dict[str, str]:
         if self._writer is None:
-            configured = self.run("config", "--get-regexp", r"^user\.(name|email)$", ok=(0, 1)).decode(
-                "utf-8", "replace"
-            )
-            complete = "user.name " in configured and "user.email " in configured
-            self._writer = {} if complete else dict(_IDENTITY)
+            self._writer = {**self._lacking("AUTHOR"), **self._lacking("COMMITTER")}
         return self._writer
+
+    def _lacking(self, who: str) -> dict[str, str]:
+        """What git has to be given to know author or committer: nothing, wherever its own rules give somebody."""
+        if self._person(who, {}):
+            return {}
+        name, email = ({f"GIT_{who}_{what}": value} for what, value in _NOBODY.items())
+        if self._person(who, email, guess=False):
+            return email
+        # An empty variable does not count as one for the email, and is an error for the name.
+        return name if self._person(who, name, guess=False) else {**name, **email}
+
+    def _person(self, who: str, given: Mapping[str, str], *, guess: bool = True) -> str:
+        """git's author or committer, without the date; empty where it knows nobody. `guess`: from the login and host name, too."""
+        strict = () if guess else ("-c", "user.useConfigOnly=true")
+        return self.text(*strict, "var", f"GIT_{who}_IDENT", env=given, ok=(0, 128)).rpartition("> ")[0]
 
 
 def run_in(path: Path, *args: str) -> bytes:

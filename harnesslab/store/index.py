@@ -21,11 +21,13 @@ from harnesslab.store.candidates import Candidate, Filter, Order, Page, build
 from harnesslab.store.git import Git
 from harnesslab.store.notes import changed_notes, parse_note, read_note
 from harnesslab.store.objects import read_commits
+from harnesslab.store.ownfiles import refuse_links
 from harnesslab.store.refs import FOLDERS, NOTES, State
 
 _VERSION = 2
 _RACY_NS = 50_000_000  # stamps younger than this when taken cannot tell two changes apart
 _CHUNK = 2_000
+_FILES = ("", "-wal", "-shm")
 _MANY_NEW = 20  # from here on, listing all notes is cheaper than looking up each
 
 _SCHEMA = """
@@ -90,13 +92,11 @@ class CandidateIndex:
 
         return self._ask(ask)
 
-    def get(self, candidate_id: str) -> Candidate | None:
-        """One candidate by its id."""
-        return self._one("id = ?1", candidate_id)
-
     def by_commit(self, commit: str) -> Candidate | None:
         """The candidate whose commit has this id, or an id that starts like this, if there is one."""
-        return self._one("commit_id >= ?1 AND commit_id < ?1 || 'g'", commit)
+        where = "commit_id >= ?1 AND commit_id < ?1 || 'g'"
+        row = self._ask(lambda db: db.execute(f"SELECT {_COLUMNS} FROM candidates WHERE {where}", (commit,)).fetchone())
+        return _candidate(row) if row else None
 
     def counts(self) -> dict[str, int]:
         """How many candidates each state has (states without any are absent)."""
@@ -129,11 +129,6 @@ class CandidateIndex:
         now = time.time_ns()
         return stamp if newest < now - _RACY_NS else f"{stamp} {now}"
 
-    def _one(self, where: str, value: str) -> Candidate | None:
-        sql = f"SELECT {_COLUMNS} FROM candidates WHERE {where}"
-        row = self._ask(lambda db: db.execute(sql, (value,)).fetchone())
-        return _candidate(row) if row else None
-
     def _ask(self, question: Callable[[sqlite3.Connection], _T]) -> _T:
         with self._guard:
             for attempt in (1, 2):
@@ -151,6 +146,7 @@ class CandidateIndex:
     def _open(self) -> sqlite3.Connection:
         if self._db is None:
             try:
+                refuse_links(self.git_dir, *(f"harnesslab/index.db{suffix}" for suffix in _FILES))
                 self._path.parent.mkdir(exist_ok=True)
                 self._db = _connect(str(self._path))
                 if not _is_at_home(self._db, self._path):
@@ -168,7 +164,7 @@ class CandidateIndex:
         if in_memory:
             self._db = _connect(":memory:")
             return
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in _FILES:
             with contextlib.suppress(OSError):
                 Path(f"{self._path}{suffix}").unlink()
 

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from harnesslab.errors import StoreError
 from harnesslab.plaintext import one_line
+from harnesslab.store.ownfiles import refuse_entry
 from harnesslab.store.process import execute, explain
 
 MAX_CONFIG_BYTES = 1_000_000
@@ -32,6 +33,7 @@ MAX_NAMES = 8
 _KEPT = re.compile(
     r"core\.(repositoryformatversion|filemode|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|sharedrepository"
     r"|logallrefupdates)|extensions\.(objectformat|refstorage|compatobjectformat)|(user|author|committer)\.(name|email)"
+    r"|user\.useconfigonly"
 )
 """Settings of a repository that hold for us: the form of its files, and whose commits these are."""
 
@@ -84,6 +86,10 @@ class Isolation:
         if self._folders is None:
             self._folders = _locate(self.path)
         return self._folders
+
+    def check(self) -> None:
+        """As :attr:`folders`, but looks again: before anything is written, somebody may have put a link there."""
+        self._folders = _locate(self.path)
 
     def environment(self) -> dict[str, str]:
         """The variables that point git to the repository and away from its configuration."""
@@ -154,8 +160,7 @@ def _locate(path: Path) -> Folders:
         folders = Folders(dot_git, dot_git)
     else:
         folders = _linked(dot_git)
-    for folder in dict.fromkeys((folders.own, folders.common)):
-        _refuse_links(folder)
+    _refuse_links(folders)
     # git's own check of who owns the repository, which it leaves out where GIT_DIR is given.
     code, _, err = execute(path, ["rev-parse", "--git-dir"])
     if code:
@@ -190,34 +195,33 @@ def _elsewhere(place: Path) -> StoreError:
     )
 
 
-def _refuse_links(folder: Path) -> None:
+def _refuse_links(folders: Folders) -> None:
     """Refuse links and special files: a write would follow a link out of the lab, a read of a pipe would never end."""
-    waiting = [place for name in _TOUCHED if os.path.lexists(place := folder / name)]
+    waiting = [
+        place for folder in dict.fromkeys((folders.own, folders.common)) for name in _TOUCHED
+        if os.path.lexists(place := folder / name)
+    ]  # fmt: skip
     while waiting:
         place = waiting.pop()
         try:
-            mode = place.lstat().st_mode
-            if stat.S_ISDIR(mode):
-                with os.scandir(place) as entries:
-                    for entry in entries:
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(Path(entry.path))
-                        elif not entry.is_file(follow_symlinks=False):
-                            raise _special(Path(entry.path))
-            elif not stat.S_ISREG(mode):
-                raise _special(place)
+            found = place.lstat()
+            if not stat.S_ISDIR(found.st_mode):
+                if not stat.S_ISREG(found.st_mode):
+                    refuse_entry(place, found)
+                continue
+            # The rest of a repository git replaces file by file: it may share them with a clone.
+            in_place = place.name in ("logs", "harnesslab") or "logs" in place.parts[len(folders.common.parts) :]
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(Path(entry.path))
+                    elif in_place or not entry.is_file(follow_symlinks=False):
+                        refuse_entry(Path(entry.path), entry.stat(follow_symlinks=False))
         except FileNotFoundError:
             continue  # a lock file of a git that is at work
         except OSError as error:
             message = f"{place} cannot be read: {error.strerror}; make it readable or copy the lab."
             raise StoreError(message, cause="read_only") from None
-
-
-def _special(place: Path) -> StoreError:
-    return StoreError(
-        f"{place} is a link or a special file, so the lab is not opened; copy it with `git clone` and open the copy.",
-        cause="refused",
-    )
 
 
 def _hooks(folder: Path) -> list[str]:
@@ -230,8 +234,13 @@ def _read_settings(config: Path) -> list[tuple[str, str]]:
     """The settings in one file, in git's own reading, without the files that it includes. Keys in git's form."""
     if not config.exists():
         return []
-    if not stat.S_ISREG(config.lstat().st_mode) or config.lstat().st_size > MAX_CONFIG_BYTES:
-        raise _special(config)
+    found = config.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        refuse_entry(config, found)
+    if found.st_size > MAX_CONFIG_BYTES:
+        raise StoreError(
+            f"{config} is larger than {MAX_CONFIG_BYTES // 1_000_000} MB, so the lab is not opened.", cause="refused"
+        )
     arguments = ["config", "--file", str(config), "--no-includes", "--list", "-z"]
     code, out, err = execute(_base(), arguments)
     if code:

@@ -21,6 +21,9 @@ from filelock import FileLock, Timeout
 from harnesslab.errors import LabLocked, StoreError
 from harnesslab.plainjson import loads
 from harnesslab.plaintext import one_line
+from harnesslab.store.ownfiles import refuse_links, write
+
+_LOCK = "lab.lock"
 
 MAX_OWNER = 10_000
 """Characters of the file that names the owner."""
@@ -75,6 +78,7 @@ class LabLock:
 
     def _acquire(self, left: float, wait: float) -> None:
         try:
+            refuse_links(self.folder.parent, f"{self.folder.name}/{_LOCK}")
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file_lock.acquire(timeout=left, poll_interval=0.01)
         except Timeout:
@@ -87,9 +91,9 @@ class LabLock:
 
     def _sign(self, purpose: str) -> None:
         # The signature is a courtesy: a full disk must not keep the lock from working.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, StoreError):
             owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time(), "purpose": purpose}
-            self._owner.write_text(json.dumps(owner), encoding="utf-8")
+            write(self.folder.parent, f"{self.folder.name}/{self._owner.name}", json.dumps(owner).encode())
 
     def _describe(self, wait: float) -> str:
         owner = self.owner()
@@ -111,7 +115,7 @@ def _entry(folder: Path) -> tuple[threading.RLock, FileLock]:
     with _registry_guard:
         key = folder.resolve()
         if key not in _registry:
-            _registry[key] = (threading.RLock(), FileLock(str(folder / "lab.lock"), thread_local=False))
+            _registry[key] = (threading.RLock(), FileLock(str(folder / _LOCK), thread_local=False))
         return _registry[key]
 
 

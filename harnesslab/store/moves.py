@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import time
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from harnesslab.errors import StoreError
 from harnesslab.plainjson import loads
 from harnesslab.store.aside import set_aside
 from harnesslab.store.git import Git, GitFailed
+from harnesslab.store.ownfiles import write
 from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, SEALED_NOTES, SEALED_TAG, check_id
 
 LOCK_AGE_S = 2.0
@@ -51,7 +51,8 @@ class Moves:
     def apply(self, moves: Sequence[RefMove], reason: str) -> None:
         """Move all refs or none; `GitFailed` when one is no longer at its old value."""
         try:
-            _write_durably(self._log, json.dumps([asdict(move) for move in moves]))
+            log = json.dumps([asdict(move) for move in moves]).encode()
+            write(self._log.parent.parent, f"{self._log.parent.name}/{self._log.name}", log)
         except OSError as error:
             raise StoreError(f"The lab {self.git.path} cannot be written: {error.strerror}.") from None
         try:
@@ -156,12 +157,3 @@ def _age(path: Path) -> float | None:
         return time.time() - path.stat().st_mtime
     except OSError:
         return None
-
-
-def _write_durably(path: Path, text: str) -> None:
-    scratch = path.with_suffix(".new")
-    with scratch.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)

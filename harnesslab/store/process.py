@@ -58,6 +58,10 @@ _SETTINGS = (
 )  # fmt: skip
 
 
+_PASSED = re.compile("GIT_CONFIG_|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL)$")
+"""git's variables that hold for us: the user's own configuration, and who commits."""
+
+
 class GitFailed(StoreError):
     """A git command ended with an error; `stderr` keeps git's own words, `code` its exit status."""
 
@@ -68,9 +72,7 @@ class GitFailed(StoreError):
 
 def _environment(path: Path, extra: Mapping[str, str]) -> dict[str, str]:
     # A GIT_DIR or GIT_INDEX_FILE from a surrounding hook would send our writes into another repository.
-    env = {
-        key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith("GIT_CONFIG_")
-    }
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or _PASSED.match(key)}
     env.update(
         LC_ALL="C",
         GIT_TERMINAL_PROMPT="0",

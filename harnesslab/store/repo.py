@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from harnesslab.errors import StoreError
-from harnesslab.store import edits
+from harnesslab.store import edits, ownfiles
 from harnesslab.store.candidates import Candidate, Filter, Order, Page, build
-from harnesslab.store.core import Core, exclude_records
+from harnesslab.store.core import LEARNING, Core, exclude_records
 from harnesslab.store.edits import Edits
 from harnesslab.store.git import run_in
 from harnesslab.store.journal import Journal
@@ -68,7 +69,7 @@ class LabRepo(Repository):
     def create(cls, path: Path | str, files: Mapping[str, str | bytes], message: str = START) -> LabRepo:
         """Make a lab in folder `path` whose first baseline holds `files`. Also works inside another repository."""
         target = Path(path).expanduser().resolve()
-        if (target / ".git").exists():
+        if os.path.lexists(target / ".git"):
             raise StoreError(f"{target} is a git repository already; open it instead.")
         for name, content in files.items():
             existing = target / check_path(name)
@@ -209,6 +210,11 @@ class LabRepo(Repository):
     def record_openings(self, openings: Sequence[Mapping[str, Any]], on: str | None = None) -> None:
         """Note openings of the sealed split on their commits (`on`: on this one instead); those on record stay."""
         write_openings(self._core, openings, on)
+
+    def write_learning(self, text: str) -> None:
+        """Replace the running diagnosis beside the harness; where the folder cannot be written it stays as it is."""
+        with contextlib.suppress(OSError):
+            ownfiles.write(self.path, LEARNING, text.encode("utf-8", "replace"))
 
     @contextlib.contextmanager
     def holding(self, purpose: str, wait: float = WAIT_S) -> Iterator[None]:

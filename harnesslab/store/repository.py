@@ -31,8 +31,8 @@ class Repository:
         return head_branch(self._git)
 
     def user(self) -> str:
-        """git's ``user.name``; empty where it is not set."""
-        return self._git.text("config", "user.name", ok=(0, 1)).strip()
+        """The author's name by git's rules; empty where none is set."""
+        return self._git.author().strip()
 
     def notices(self) -> list[str]:
         """What a reader should know before using git in this folder, one sentence each; [] for a plain lab."""

@@ -22,11 +22,13 @@ from harnesslab.store.codec import from_json, pack, to_json, unpack
 from harnesslab.store.core import PRIVATE
 from harnesslab.store.database import explain, transaction
 from harnesslab.store.journal import Journal
+from harnesslab.store.ownfiles import refuse_links
 from harnesslab.store.refs import new_id
 
 DATABASE = "lab.db"
 """The records, in a lab's private folder."""
 
+_DATABASE_FILES = tuple(f"{DATABASE}{suffix}" for suffix in ("", "-wal", "-shm"))
 _DEFAULTS: dict[str, Any] = {
     "task_id": "", "family": "", "repeat": 0, "seed": 0, "solved": False, "reward": None, "progress": None, "steps": 0,
     "invalid": 0, "prompt_tokens": 0, "completion_tokens": 0, "seconds": None, "status": "done", "owner": "", "label": "",
@@ -78,7 +80,8 @@ class RunStore(Journal):
     @staticmethod
     def exists(lab: Path | str) -> bool:
         """Whether the lab in folder `lab` has records; looking starts none."""
-        return (Path(lab).expanduser() / PRIVATE / DATABASE).is_file()
+        folder = Path(lab).expanduser() / PRIVATE
+        return (folder / DATABASE).is_file() and not folder.is_symlink()
 
     @classmethod
     def open(cls, lab: Path | str, *, mend: bool = True) -> RunStore:
@@ -87,13 +90,16 @@ class RunStore(Journal):
         `mend`: take in episodes that were spilled to files, and set aside what cannot be read; else only look.
         """
         folder = Path(lab).expanduser().resolve() / PRIVATE
+        if folder.is_symlink():
+            refuse_links(folder.parent, PRIVATE)
         notices = _set_aside(_in_the_way(folder), "it is not what harnesslab keeps there") if mend else []
+        refuse_links(folder.parent, *(f"{PRIVATE}/{name}" for name in (*_DATABASE_FILES, "spill")))
         try:
             store = cls(folder)
         except StoreError as error:
             if error.cause != "corrupt" or not mend:
                 raise
-            database = [folder / f"lab.db{suffix}" for suffix in ("", "-wal", "-shm")]
+            database = [folder / name for name in _DATABASE_FILES]
             notices += _set_aside(database, "the database is damaged; the harness and its verdicts are in git")
             store = cls(folder)
         store.notices += notices
@@ -208,6 +214,7 @@ class RunStore(Journal):
                     self._unsaved.pop(0)
                     count += 1
                 if self._spilled:
+                    refuse_links(self.folder.parent, f"{PRIVATE}/spill")
                     count += sum(self._take_in(path) for path in spill.waiting(self.folder / "spill"))
                     self._spilled = False
             except sqlite3.Error as error:
@@ -276,7 +283,9 @@ def _in_the_way(folder: Path) -> list[Path]:
     found = []
     for place, wanted in ((folder, stat.S_ISDIR), (folder / "spill", stat.S_ISDIR), (folder / "lab.db", stat.S_ISREG)):
         with contextlib.suppress(OSError):
-            about = place.stat()
+            about = place.lstat()
+            if stat.S_ISLNK(about.st_mode):
+                continue  # that is refused
             # SQLite takes a file that is shorter than its header for an empty one, and writes over it.
             if not wanted(about.st_mode) or (stat.S_ISREG(about.st_mode) and 0 < about.st_size < _HEADER_BYTES):
                 found.append(place)

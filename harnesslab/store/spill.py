@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
+import re
 import secrets
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harnesslab.store import ownfiles
 from harnesslab.store.codec import to_json
 
 MAX_BYTES = 200_000_000
@@ -19,20 +19,11 @@ MAX_BYTES = 200_000_000
 
 def write(folder: Path, run_id: str, summary: Mapping[str, Any], trace: Sequence[Mapping[str, Any]]) -> Path:
     """Write one episode to a file of its own, safely; raises `OSError` where that is not possible either."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{run_id}-{secrets.token_hex(6)}.json"
-    scratch = path.with_suffix(".new")
-    try:
-        with scratch.open("w", encoding="utf-8") as file:
-            file.write(to_json({"run_id": run_id, "summary": summary, "trace": trace}))
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            scratch.unlink()
-        raise
-    return path
+    # The run's id may have come with somebody else's database.
+    name = f"{re.sub('[^0-9A-Za-z]', '_', run_id)[:40]}-{secrets.token_hex(6)}.json"
+    data = to_json({"run_id": run_id, "summary": summary, "trace": trace}).encode("utf-8")
+    ownfiles.write(folder.parent, f"{folder.name}/{name}", data)
+    return folder / name
 
 
 class Spilled(NamedTuple):

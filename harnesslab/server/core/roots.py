@@ -17,6 +17,7 @@ Kind = Literal["lab", "harness-training"]
 MANIFEST = "harness.toml"
 FOREIGN_REFS = ("refs/candidates", "refs/experiments/runs")
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+MAX_LINE = 4096
 MAX_FOLDERS = 5_000
 MAX_LABS = 500
 SEARCH_S = 5.0
@@ -117,7 +118,10 @@ def _git_dir(folder: Path) -> Path | None:
     if dot_git.is_dir():
         return dot_git
     try:
-        text = dot_git.read_text(encoding="utf-8", errors="replace")[:4096]
+        if not dot_git.is_file():  # reading a pipe would never end
+            return None
+        with dot_git.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(4096)
     except OSError:
         return None
     if not text.startswith("gitdir:"):
@@ -126,9 +130,12 @@ def _git_dir(folder: Path) -> Path | None:
 
 
 def _kind_from_packed_refs(git_dir: Path) -> Kind | None:
+    packed = git_dir / "packed-refs"
     try:
-        with (git_dir / "packed-refs").open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
+        if packed.is_symlink() or not packed.is_file():
+            return None
+        with packed.open(encoding="utf-8", errors="replace") as lines:
+            while line := lines.readline(MAX_LINE):
                 name = line.rstrip().partition(" ")[2]
                 if name.startswith("refs/harnesslab/"):
                     return "lab"
