@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harnesslab.store.git import Git
+from harnesslab.store.git import DIFF_TREE, Git
 
 MAX_FILES = 200
 MAX_FILE_BYTES = 200_000
@@ -38,7 +38,7 @@ class Diff:
 
 def compare(git: Git, old: str, new: str) -> Diff:
     """Compare two commits or trees, given by id."""
-    raw = git.text("diff-tree", "-r", "-z", "--no-renames", "--end-of-options", old, new).split("\0")
+    raw = git.text(*DIFF_TREE, "-z", "--end-of-options", old, new).split("\0")
     entries = list(zip(raw[0::2], raw[1::2], strict=False))
     shown = entries[:MAX_FILES]
     blobs = [blob for head, _ in shown for blob in head.split(" ")[2:4] if blob.strip("0")]
@@ -46,10 +46,8 @@ def compare(git: Git, old: str, new: str) -> Diff:
     contents = git.objects(blob for blob in blobs if sizes.get(blob, 0) <= MAX_FILE_BYTES)
     files = tuple(_file_diff(head, path, sizes, contents) for head, path in shown)
     text = git.run(
-        "diff-tree",
-        "-r",
+        *DIFF_TREE,
         "-p",
-        "--no-renames",
         "--no-ext-diff",
         "--no-textconv",
         "--no-color",

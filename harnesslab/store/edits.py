@@ -60,7 +60,8 @@ def staged_files(git: Git, against: str, env: Mapping[str, str]) -> list[str]:
     return split_names(git.run("diff", "--cached", *_NAMES, against, "--", env=env))
 
 
-_NAMES = ("--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z")
+# A harness has no submodules, and to see whether one is dirty git would work in it, under its own configuration.
+_NAMES = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all", "--name-only", "-z")
 
 
 def read_edits(git: Git, wanted: Callable[[str], bool], max_bytes: int = MAX_FILE_BYTES) -> Edits:
@@ -111,7 +112,9 @@ def _as_stored(git: Git, against: str, paths: Sequence[str]) -> dict[str, bytes 
         git.run(
             "update-index", "--add", "--remove", "--ignore-skip-worktree-entries", "-z", "--stdin", input=names, env=env
         )
-        raw = git.run("diff-index", "--cached", "--no-renames", "--raw", "-z", against, "--", env=env)
+        raw = git.run(
+            "diff-index", "--cached", "--no-renames", "--ignore-submodules=all", "--raw", "-z", against, "--", env=env
+        )
         fields = raw.decode("utf-8", "surrogateescape").split("\0")
         found = {path: head.split(" ")[3:5] for head, path in zip(fields[0::2], fields[1::2], strict=False)}
         blobs = {path: blob for path in paths if (blob := found.get(path, ["", ""])[0])}

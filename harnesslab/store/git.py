@@ -16,7 +16,10 @@ from pathlib import Path
 from harnesslab.store.isolation import Isolation
 from harnesslab.store.process import DEADLINE_S, GitFailed, execute, explain, time_limit
 
-__all__ = ["DEADLINE_S", "Git", "GitFailed", "run_in", "time_limit"]
+__all__ = ["DEADLINE_S", "DIFF_TREE", "Git", "GitFailed", "run_in", "time_limit"]
+
+DIFF_TREE = ("diff-tree", "-r", "--no-renames", "--ignore-submodules=none")
+"""The command that compares two commits. What is said of submodules here keeps git from reading `.gitmodules` for it."""
 
 _NOBODY = {"NAME": "harnesslab", "EMAIL": "harnesslab@localhost"}
 """Whose commits these are where git knows nobody."""

@@ -127,7 +127,13 @@ class Isolation:
             place = folders.common / name
             if place.is_file() or (place.is_dir() and any(place.iterdir())):
                 names.append(name)
-        return list(dict.fromkeys(names))
+        return list(dict.fromkeys([*names, *self._submodules()]))
+
+    def _submodules(self) -> list[str]:
+        """git works in each of them under its own configuration, to see whether it is dirty."""
+        code, out, _ = execute(self.path, ["ls-files", "--stage", "-z"], self.environment())
+        entries = out.decode("utf-8", "surrogateescape").split("\0") if not code else []
+        return [f"submodule {entry.partition(chr(9))[2]}" for entry in entries if entry.startswith("160000 ")]
 
     def _stand_in(self, folders: Folders) -> Path:
         config, exclude = folders.common / "config", folders.common / "info" / "exclude"
@@ -164,7 +170,14 @@ def _locate(path: Path) -> Folders:
     # git's own check of who owns the repository, which it leaves out where GIT_DIR is given.
     code, _, err = execute(path, ["rev-parse", "--git-dir"])
     if code:
-        raise explain(path, ["rev-parse"], err.decode("utf-8", "replace"), code)
+        error = explain(path, ["rev-parse"], err.decode("utf-8", "replace"), code)
+        if error.cause != "not_a_lab":
+            raise error
+        message = (
+            f"{folders.own} is damaged: git does not take it for a repository. If only its HEAD is lost, "
+            f"`echo 'ref: refs/heads/main' > {folders.own / 'HEAD'}` restores it; else clone or unpack the lab again."
+        )
+        raise StoreError(message, cause="corrupt")
     return folders
 
 
@@ -188,11 +201,11 @@ def _linked(dot_git: Path) -> Folders:
 
 
 def _elsewhere(place: Path) -> StoreError:
-    return StoreError(
-        f"{place} leads to a repository that is not this folder's own, so the lab is not opened; "
-        "copy it with `git clone` and open the copy.",
-        cause="refused",
-    )
+    message = f"{place} leads to a repository that is not this folder's own, so the lab is not opened; {_CLONE}."
+    return StoreError(message, cause="refused")
+
+
+_CLONE = "copy the lab with `git clone` and open the copy"
 
 
 def _refuse_links(folders: Folders) -> None:
@@ -207,7 +220,7 @@ def _refuse_links(folders: Folders) -> None:
             found = place.lstat()
             if not stat.S_ISDIR(found.st_mode):
                 if not stat.S_ISREG(found.st_mode):
-                    refuse_entry(place, found)
+                    refuse_entry(place, found, _CLONE)
                 continue
             # The rest of a repository git replaces file by file: it may share them with a clone.
             in_place = place.name in ("logs", "harnesslab") or "logs" in place.parts[len(folders.common.parts) :]
@@ -216,7 +229,7 @@ def _refuse_links(folders: Folders) -> None:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(Path(entry.path))
                     elif in_place or not entry.is_file(follow_symlinks=False):
-                        refuse_entry(Path(entry.path), entry.stat(follow_symlinks=False))
+                        refuse_entry(Path(entry.path), entry.stat(follow_symlinks=False), _CLONE)
         except FileNotFoundError:
             continue  # a lock file of a git that is at work
         except OSError as error:
@@ -236,7 +249,7 @@ def _read_settings(config: Path) -> list[tuple[str, str]]:
         return []
     found = config.lstat()
     if not stat.S_ISREG(found.st_mode):
-        refuse_entry(config, found)
+        refuse_entry(config, found, _CLONE)
     if found.st_size > MAX_CONFIG_BYTES:
         raise StoreError(
             f"{config} is larger than {MAX_CONFIG_BYTES // 1_000_000} MB, so the lab is not opened.", cause="refused"

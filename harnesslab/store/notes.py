@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harnesslab.plainjson import loads
-from harnesslab.store.git import Git
+from harnesslab.store.git import DIFF_TREE, Git
 from harnesslab.store.objects import compact_json, write_commit
 
 _Tree = dict[str, tuple[str, str, str]]  # name -> mode, kind, id
@@ -65,7 +65,7 @@ def changed_notes(git: Git, old: str | None, new: str | None) -> dict[str, str |
         entries = git.text("ls-tree", "-r", "-z", "--end-of-options", new, deadline=120).split("\0")
         listed = (entry.partition("\t") for entry in entries if entry)
         return {path.replace("/", ""): head.split(" ")[2] for head, _, path in listed}
-    fields = git.text("diff-tree", "-r", "-z", "--no-renames", "--end-of-options", old, new, deadline=120).split("\0")
+    fields = git.text(*DIFF_TREE, "-z", "--end-of-options", old, new, deadline=120).split("\0")
     changed: dict[str, str | None] = {}
     for head, path in zip(fields[0::2], fields[1::2], strict=False):
         blob, status = head.split(" ")[3:5]

@@ -36,8 +36,10 @@ def refuse_links(top: Path, *names: str) -> None:
                 refuse_entry(place, place.lstat())
 
 
-def refuse_entry(place: Path, found: os.stat_result) -> None:
-    """As `refuse_links`, for one place whose `lstat` is `found`."""
+def refuse_entry(
+    place: Path, found: os.stat_result, instead: str = "replace it with one of the lab's own, or delete it"
+) -> None:
+    """As `refuse_links`, for one place whose `lstat` is `found`; `instead`: what to do about a link."""
     if stat.S_ISREG(found.st_mode):
         if found.st_nlink > 1:
             raise StoreError(
@@ -47,8 +49,7 @@ def refuse_entry(place: Path, found: os.stat_result) -> None:
             )
     elif not stat.S_ISDIR(found.st_mode):
         raise StoreError(
-            f"{place} is a link or a special file, so nothing is written or read there; replace it with a file or folder of the "
-            "lab's own, or delete it.",
+            f"{place} is a link or a special file, so nothing is read or written there; {instead}.",
             cause="refused",
         )
 

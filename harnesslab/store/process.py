@@ -210,7 +210,8 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         "corrupt",
         r"object file .* is empty|loose object .* is corrupt|bad object|unable to read|inflate|bad (signature|tree|config)|corrupt"
-        r"|missing blob|could not get object|unable to parse|packfile .* cannot|reference broken|broken ref",
+        r"|missing blob|could not get object|unable to parse|packfile .* cannot|reference broken|broken ref|not a tree object"
+        r"|unexpected line in|no such ref: HEAD|not a valid ref",
         "The repository {path} is damaged ({first}); run `git fsck` in it and restore it from a copy.",
     ),
 )
@@ -219,6 +220,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
 def explain(path: Path, args: Sequence[str], stderr: str, code: int) -> GitFailed:
     """git's own words as one sentence with the remedy."""
     lines = [line for line in stderr.strip().splitlines() if line.strip()]
+    lines.sort(key=lambda line: not line.startswith(("fatal: ", "error: ")))  # warnings and hints come first, and last
     first = re.sub(r"^(fatal|error): ", "", lines[0]) if lines else f"exit status {code}"
     for cause, pattern, sentence in _CAUSES:
         match = re.search(pattern, stderr, re.IGNORECASE)

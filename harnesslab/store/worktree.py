@@ -13,7 +13,7 @@ from typing import NamedTuple
 from harnesslab.errors import StoreError
 from harnesslab.store.aside import set_aside
 from harnesslab.store.edits import changed_files, split_names, staged_files
-from harnesslab.store.git import Git, GitFailed
+from harnesslab.store.git import DIFF_TREE, Git, GitFailed
 from harnesslab.store.objects import write_tree
 from harnesslab.store.process import explain
 from harnesslab.store.refs import BASELINE, check_path
@@ -37,6 +37,7 @@ def head_branch(git: Git) -> str | None:
 
 def check_move(git: Git, old: str, new: str) -> None:
     """Raise `StoreError` where the files of `new` could not be written into the checkout; before anything has moved."""
+    follows = on_baseline(git)
     for change in _changed_between(git, old, new):
         if change.mode in _PLAIN:
             check_path(change.path)
@@ -45,7 +46,7 @@ def check_move(git: Git, old: str, new: str) -> None:
                 f"{change.path[:200]!r} is a link or a repository of its own in commit {new[:10]}; a harness has plain files only.",
                 cause="refused",
             )
-        if on_baseline(git):
+        if follows:
             _refuse_read_only(git.path, change.path)
 
 
@@ -180,7 +181,7 @@ _PLAIN = ("100644", "100755")
 
 
 def _changed_between(git: Git, old: str, new: str) -> list[_Change]:
-    raw = git.run("diff-tree", "-r", "-z", "--no-renames", "--end-of-options", old, new)
+    raw = git.run(*DIFF_TREE, "-z", "--end-of-options", old, new)
     fields = raw.decode("utf-8", "surrogateescape").split("\0")
     changes = []
     for head, path in zip(fields[0::2], fields[1::2], strict=False):

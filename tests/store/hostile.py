@@ -110,6 +110,26 @@ def _partial_clone(remote: str) -> Callable[[Path, Path], None]:
     return place
 
 
+def _submodule(lab: Path, marker: Path) -> None:
+    """A checked-out submodule whose own configuration names the program; git looks into it to see whether it is dirty."""
+    _config("")(lab, marker)
+
+    def git(*args: str, folder: Path = lab / "sub") -> str:
+        command = ["git", "-c", "user.name=Eve", "-c", "user.email=eve@x", *args]
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    (lab / "sub").mkdir()
+    git("init", "-q")
+    (lab / "sub" / "a").write_text("a", encoding="utf-8")
+    (lab / "sub" / ".gitattributes").write_text("* filter=evil\n", encoding="utf-8")
+    git("add", "-A")
+    git("commit", "-q", "-m", "x")
+    git("update-index", "--add", "--cacheinfo", f"160000,{git('rev-parse', 'HEAD')},sub", folder=lab)
+    git("config", "filter.evil.clean", str(marker.parent / "evil.sh"))
+    git("config", "core.fsmonitor", f"{marker.parent / 'evil.sh'} now")
+    os.utime(lab / "sub" / "a", (1, 1))
+
+
 def _program_in_the_lab(lab: Path, marker: Path) -> None:
     (lab / "git").write_text(f"#!/bin/sh\ntouch '{marker}'\n", encoding="utf-8")
     (lab / "git").chmod(0o755)
@@ -148,6 +168,7 @@ PLANTS: dict[str, Plant] = {
     "lazy helper": Plant(_partial_clone("\turl = x\n\tvcs = ext\n")),
     "lazy insteadOf": Plant(_partial_clone('\turl = nothing://x\n[url "ext::EVIL now "]\n\tinsteadOf = nothing://\n'),
                             ("-c", "protocol.ext.allow=always", "diff", "HEAD~1")),
+    "submodule": Plant(_submodule, ("status",)),
     "a program called git": Plant(_program_in_the_lab),
 }  # fmt: skip
 """By name. Where `proof` is given, plain git runs the program, which shows that the plant works."""
