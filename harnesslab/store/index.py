@@ -22,7 +22,7 @@ from harnesslab.store.git import Git
 from harnesslab.store.notes import changed_notes, parse_note, read_note
 from harnesslab.store.objects import read_commits
 from harnesslab.store.ownfiles import refuse_links
-from harnesslab.store.refs import FOLDERS, NOTES, State
+from harnesslab.store.refs import FOLDERS, NOTES, State, is_id
 
 _VERSION = 2
 _RACY_NS = 50_000_000  # stamps younger than this when taken cannot tell two changes apart
@@ -194,7 +194,7 @@ class CandidateIndex:
             folder, _, name = ref.rpartition("/")
             if ref == NOTES:
                 notes = commit
-            elif (state := states.get(folder + "/")) is not None:
+            elif (state := states.get(folder + "/")) is not None and is_id(name):
                 other = found.get(name)
                 if other is None or _PRECEDENCE.index(other[0]) < _PRECEDENCE.index(state):
                     found[name] = (state, commit)

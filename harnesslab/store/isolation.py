@@ -32,8 +32,9 @@ MAX_NAMES = 8
 
 _KEPT = re.compile(
     r"core\.(repositoryformatversion|filemode|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|sharedrepository"
-    r"|logallrefupdates)|extensions\.(objectformat|refstorage|compatobjectformat)|(user|author|committer)\.(name|email)"
-    r"|user\.useconfigonly"
+    r"|logallrefupdates)|(user|author|committer)\.(name|email)|user\.useconfigonly"
+    # Of an extension that it does not know git says so, and stops. These are known, and nothing for us.
+    r"|extensions\.(?!(noop|partialclone|worktreeconfig|relativeworktrees|preciousobjects)$)[a-z0-9-]+"
 )
 """Settings of a repository that hold for us: the form of its files, and whose commits these are."""
 
@@ -84,16 +85,23 @@ class Isolation:
     def folders(self) -> Folders:
         """The folders of the repository; `StoreError` where it is not this folder's own, or reaches out of itself."""
         if self._folders is None:
-            self._folders = _locate(self.path)
+            folders = _locate(self.path)
+            code, _, err = execute(self.path, ["rev-parse", "--git-dir"], self._variables(folders))
+            if code:
+                raise _unusable(folders, explain(self.path, ["rev-parse"], err.decode("utf-8", "replace"), code))
+            self._folders = folders
         return self._folders
 
     def check(self) -> None:
         """As :attr:`folders`, but looks again: before anything is written, somebody may have put a link there."""
-        self._folders = _locate(self.path)
+        self._folders = None
+        self.folders  # noqa: B018
 
     def environment(self) -> dict[str, str]:
         """The variables that point git to the repository and away from its configuration."""
-        folders = self.folders
+        return self._variables(self.folders)
+
+    def _variables(self, folders: Folders) -> dict[str, str]:
         shallow = folders.common / "shallow"
         return {
             "GIT_DIR": str(folders.own),
@@ -167,18 +175,31 @@ def _locate(path: Path) -> Folders:
     else:
         folders = _linked(dot_git)
     _refuse_links(folders)
-    # git's own check of who owns the repository, which it leaves out where GIT_DIR is given.
-    code, _, err = execute(path, ["rev-parse", "--git-dir"])
-    if code:
-        error = explain(path, ["rev-parse"], err.decode("utf-8", "replace"), code)
-        if error.cause != "not_a_lab":
-            raise error
-        message = (
-            f"{folders.own} is damaged: git does not take it for a repository. If only its HEAD is lost, "
-            f"`echo 'ref: refs/heads/main' > {folders.own / 'HEAD'}` restores it; else clone or unpack the lab again."
-        )
-        raise StoreError(message, cause="corrupt")
+    if not _is_mine(path, dot_git, folders.own):
+        # git's own check of who owns the repository, which it leaves out where GIT_DIR is given. It also reads the
+        # configuration, so it is only asked where it decides.
+        code, _, err = execute(path, ["rev-parse", "--git-dir"])
+        if code:
+            raise _unusable(folders, explain(path, ["rev-parse"], err.decode("utf-8", "replace"), code))
     return folders
+
+
+def _is_mine(*places: Path) -> bool:
+    if not hasattr(os, "geteuid"):
+        return False
+    with contextlib.suppress(OSError):
+        return all(place.lstat().st_uid == os.geteuid() for place in places)
+    return False
+
+
+def _unusable(folders: Folders, error: StoreError) -> StoreError:
+    if error.cause != "not_a_lab":
+        return error
+    message = (
+        f"{folders.own} is damaged: git does not take it for a repository. If only its HEAD is lost, "
+        f"`echo 'ref: refs/heads/main' > {folders.own / 'HEAD'}` restores it; else clone or unpack the lab again."
+    )
+    return StoreError(message, cause="corrupt")
 
 
 def _linked(dot_git: Path) -> Folders:

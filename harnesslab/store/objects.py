@@ -156,8 +156,9 @@ def write_commit(
 
 
 def read_commits(git: Git, ids: list[str]) -> list[Commit]:
-    """Many commits by one process; ids that are not there are left out."""
-    return [parse_commit(commit_id, data) for commit_id, data in git.objects(ids).items()]
+    """Many commits by one process; ids that are not there, or of other objects, are left out."""
+    commits = (parse_commit(commit_id, data) for commit_id, data in git.objects(ids).items())
+    return [commit for commit in commits if commit.tree]
 
 
 def read_files(git: Git, commit: str, max_bytes: int) -> dict[str, bytes]:

@@ -206,12 +206,17 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
         "{ref} is in the way of a ref of harnesslab in {path} ({first}); rename or delete it, for example with "
         "`git update-ref -d {ref}`.",
     ),
+    (
+        "corrupt",
+        r"index file (smaller|corrupt|open)|bad index (version|file)|bad signature 0x|index uses \S+ extension|unordered stage entries",
+        "The index of {path} is damaged ({first}); `rm .git/index` and `git reset` there make a new one, and leave your files as they are.",
+    ),
     ("not_a_lab", r"not a git repository", "{path} has no git repository of its own; create a lab there first."),
     (
         "corrupt",
         r"object file .* is empty|loose object .* is corrupt|bad object|unable to read|inflate|bad (signature|tree|config)|corrupt"
         r"|missing blob|could not get object|unable to parse|packfile .* cannot|reference broken|broken ref|not a tree object"
-        r"|unexpected line in|no such ref: HEAD|not a valid ref",
+        r"|unexpected line in|no such ref: HEAD|not a valid ref|bad shallow line",
         "The repository {path} is damaged ({first}); run `git fsck` in it and restore it from a copy.",
     ),
 )

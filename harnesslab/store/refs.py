@@ -67,6 +67,11 @@ def new_id() -> str:
     return "".join(digits) + "".join(secrets.choice(_ALPHABET) for _ in range(3))
 
 
+def is_id(name: str) -> bool:
+    """Whether a name has the form of a candidate's id."""
+    return _ID.fullmatch(name) is not None
+
+
 def check_id(candidate_id: str) -> str:
     """The id itself if it has the form of one, else `StoreError`."""
     if not isinstance(candidate_id, str) or not _ID.fullmatch(candidate_id):
