@@ -68,6 +68,10 @@ class EnvironmentFault(HarnesslabError):
         super().__init__(message)
 
 
+class EnvironmentCrash(EnvironmentFault):
+    """A call of an environment in a process of its own raised something that the environment did not mean to."""
+
+
 class InterventionFault(HarnesslabError):
     """An intervention crashed, hung or returned nonsense. Charged to the candidate."""
 

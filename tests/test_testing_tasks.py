@@ -12,10 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from harnesslab.cli import app
+from harnesslab.envtools import new
 from harnesslab.errors import EnvironmentFault
-from harnesslab.rollout.env import SPLITS, Policy, Split, Task
+from harnesslab.rollout.env import SPLITS, Action, Policy, Split, Task
 from harnesslab.rollout.registry import load_environment
-from harnesslab.testing import check_tasks
+from harnesslab.testing import check_env, check_tasks
 
 IDS = ("sound", "free", "partial", "broken", "unsolved", "mute")
 
@@ -89,6 +90,60 @@ def test_each_task_has_a_row_that_says_what_is_wrong() -> None:
     assert not table.ok and "not solved (0.25)" in str(table) and "5/7 tasks playable" in str(table)
     assert json.loads(json.dumps(table.to_json()))["tasks"][1]["task"] == "search-sound"
     assert "<td" in table._repr_html_()
+
+
+class Raising(World):
+    """Its oracle is broken."""
+
+    unplayable: Mapping[str, str] = {}
+
+    def oracle(self, task: Task) -> Policy:
+        raise KeyError(task.id)
+
+
+class Stumbling(World):
+    """Its oracle breaks when it acts."""
+
+    unplayable: Mapping[str, str] = {}
+
+    def oracle(self, task: Task) -> Policy:
+        def policy(_observation: str, _info: dict) -> Action:
+            raise EnvironmentFault("the plan is empty")
+
+        return policy
+
+
+class Bare(World):
+    """Has no tasks."""
+
+    unplayable: Mapping[str, str] = {}
+
+    def tasks(self, split: Split) -> list[Task]:
+        return []
+
+
+def test_an_oracle_that_breaks_is_not_one_that_is_missing(tmp_path: Path) -> None:
+    raised = check_tasks(Raising(), splits=("search",))
+    assert not raised.ok and raised.rows[0].reason == "the oracle raised KeyError: 'search-sound'"
+    stumbled = check_tasks(Stumbling(), splits=("search",))
+    assert not stumbled.ok and stumbled.rows[0].reason == "the oracle failed: the plan is empty"
+    folder = new("mine", tmp_path)
+    source = (folder / "env.py").read_text("utf-8")
+    for broken, reason in (
+        ("def oracle(self, task):\n        raise KeyError(task.id)\n\n    def unused", "raised KeyError: 'search-0'"),
+        ("def unused", "it has no oracle"),
+    ):
+        (folder / "env.py").write_text(source.replace("def oracle", broken, 1), "utf-8")
+        table = check_tasks(str(folder), splits=("search",), limit=1)
+        assert reason in table.rows[0].reason and table.rows[0].playable
+        assert table.ok == (reason == "it has no oracle")
+    report = check_env(Raising())
+    assert "KeyError: 'search-sound'" in str(report)
+
+
+def test_no_tasks_are_not_fine() -> None:
+    table = check_tasks(Bare())
+    assert not table.ok and str(table).endswith("doors 7: no tasks")
 
 
 def test_what_the_null_agent_solves_is_left_out_from_then_on(data: Path) -> None:

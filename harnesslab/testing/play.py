@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harnesslab.errors import EnvironmentFault
+from harnesslab.errors import EnvironmentCrash, EnvironmentFault
 from harnesslab.rollout.env import Action, Environment, Policy, Task, TextEnv, private, public
 
 ERROR_LIMIT = 1_000
@@ -72,6 +72,9 @@ def play(env: TextEnv, task: Task, policy: Policy, budget: int, *, spoil: bool =
         last = played.moments[-1]
         try:
             action = policy(last.observation, last.info)
+        except EnvironmentFault as error:
+            played.broken = f"the policy failed: {str(error)[:ERROR_LIMIT]}"
+            break
         except Exception as error:  # noqa: BLE001 - a policy may raise anything
             played.broken = f"the policy raised {type(error).__name__}: {error}"
             break
@@ -110,14 +113,28 @@ def null_policy(environment: Environment, task: Task) -> Policy:
 
 
 def oracle_of(environment: Environment, task: Task) -> Policy | None:
-    """The environment's oracle; None where it has none, or none for this task."""
+    """The environment's oracle; None where it has none, or none for this task, which it says by an EnvironmentFault.
+
+    Where it raises anything else, so does the policy at its first step.
+    """
     own = getattr(environment, "oracle", None)
     if not callable(own):
         return None
     try:
         policy: Policy = own(task)
+    except EnvironmentCrash as error:
+        return _raising(error)
     except EnvironmentFault:
         return None
+    except Exception as error:  # noqa: BLE001 - an environment may raise anything
+        return _raising(error)
+    return policy
+
+
+def _raising(error: Exception) -> Policy:
+    def policy(_observation: str, _info: dict[str, Any]) -> Action:
+        raise error
+
     return policy
 
 

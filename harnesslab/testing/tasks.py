@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harnesslab.errors import HarnesslabError, NothingPlayable
+from harnesslab.errors import EnvironmentFault, HarnesslabError, NothingPlayable
 from harnesslab.markup import table
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, step_budget, tasks_of
 from harnesslab.rollout.null import null_of
@@ -48,8 +48,8 @@ class TaskTable:
 
     @property
     def ok(self) -> bool:
-        """True where every task can be played, is solved by its oracle if it has one, and not by the null agent."""
-        return not any(
+        """True if there are tasks, each can be played, is solved by its oracle if it has one, and not by the null agent."""
+        return bool(self.rows) and not any(
             row.reason for row in self.rows if row.oracle != "none" or row.null == "solved" or not row.playable
         )
 
@@ -91,6 +91,8 @@ class TaskTable:
     def heading(self) -> str:
         """The counts in words."""
         counts = self.counts()
+        if not self.rows:
+            return f"{self.environment} {self.version}: no tasks"
         without = f", {counts['without_oracle']} without an oracle" if counts["without_oracle"] else ""
         left = f"; {self.unchecked} more were not checked" if self.unchecked else ""
         return (
@@ -185,6 +187,8 @@ def _result(environment: Environment, task: Task, who: str) -> tuple[str, float 
     """(what came out, the last reward, why the task cannot be played)."""
     try:
         policy = null_of(environment, task) if who == "null" else oracle_of(environment, task)
+    except EnvironmentFault as error:
+        return f"the {who} failed: {error}", None, ""
     except HarnesslabError:
         raise
     except Exception as error:  # noqa: BLE001 - an environment may raise anything
@@ -201,7 +205,7 @@ def _result(environment: Environment, task: Task, who: str) -> tuple[str, float 
         return "-", None, played.broken
     reward = played.moments[-1].reward if played.moments else None
     number = float(reward) if isinstance(reward, int | float) else None
-    return (played.broken or WORDS[played.solved]), number, ""
+    return (played.broken.replace("the policy", f"the {who}", 1) or WORDS[played.solved]), number, ""
 
 
 def _is_tasks(path: Path, files: Sequence[str] = sum(TASK_FOLDERS.values(), ())) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
+from harnesslab.errors import ConfigError, EnvironmentCrash, EnvironmentFault, EnvironmentUnavailable
 from harnesslab.rollout.process import bootstrap
 from harnesslab.rollout.process.channel import Channel, Closed, Late
 from harnesslab.rollout.process.frames import FrameError, decode, encode
@@ -277,7 +277,7 @@ class Child:
             return EnvironmentFault(text)
         if kind == "memory":
             text = f"ran out of its memory, {self.launch.memory_mb} MB"
-        return EnvironmentFault(f"the environment's {what} {text}")
+        return EnvironmentCrash(f"the environment's {what} {text}")
 
     def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -98,6 +98,8 @@ class Server:
     def policy(self, task: dict[str, Any], kind: str) -> int:
         """Make an oracle, or a null agent, and name it by a number."""
         wanted = unpack_task(task)
+        if kind == "oracle" and not callable(getattr(self.environment, "oracle", None)):
+            raise EnvironmentFault("the environment has no oracle")
         made = self.environment.oracle(wanted) if kind == "oracle" else null_of(self.environment, wanted)
         self._made += 1
         self._policies[self._made] = made
