@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.ticker import Locator
 
+    from harnesslab.analysis.effects import Effects
     from harnesslab.lab import Lab
     from harnesslab.ledger import Verdict
     from harnesslab.trainer.failures import Failures
@@ -152,6 +153,32 @@ def fired_counts(run: Run) -> Figure:
         title=f"What fired in {len(run)} episodes" + _hidden(len(counts)),
     )
     axes.xaxis.set_major_locator(_whole_numbers())
+    return figure
+
+
+def forest(effects: Effects) -> Figure:
+    """Each intervention's effect in points with its interval; those that are more likely to help than not are filled."""
+    shown = effects[:ROWS]
+    figure, axes = _figure(7, 1.2 + 0.36 * max(1, len(shown)))
+    for place, effect in enumerate(shown):
+        colour = BLUE if effect.helps > 0.5 else ORANGE
+        axes.errorbar(
+            effect.points,
+            place,
+            xerr=[[effect.points - effect.low], [effect.high - effect.points]],
+            fmt="o" if effect.helps > 0.5 else "s",
+            color=colour,
+            fillstyle="full" if effect.helps > 0.5 else "none",
+            capsize=3,
+        )
+        axes.annotate(f"{effect.helps:.2f}", (effect.high, place), (6, 0), textcoords="offset points", va="center")
+    axes.axvline(0, color=GREY, linewidth=1)
+    axes.set_yticks(range(len(shown)), [clip(effect.name, LABEL) for effect in shown], parse_math=False)
+    axes.invert_yaxis()
+    axes.set(
+        xlabel=f"change of {'solve rate' if effects.outcome == 'solved' else 'progress'} in points, {effects.level:.0%} interval, P(helps)",
+        title=f"Effects in {effects.episodes} episodes" + _hidden(len(effects)),
+    )
     return figure
 
 
