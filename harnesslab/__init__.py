@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harnesslab.llm import Meter as Meter
     from harnesslab.llm import Price as Price
     from harnesslab.llm import Recording as Recording
+    from harnesslab.trainer.anytime import AnytimeTest as AnytimeTest
     from harnesslab.trainer.criterion import NetSolve as NetSolve
     from harnesslab.trainer.criterion import PairedTest as PairedTest
     from harnesslab.trainer.criterion import StrictPareto as StrictPareto
@@ -54,6 +55,7 @@ _HOME = {
     "StrictPareto": "harnesslab.trainer.criterion",
     "NetSolve": "harnesslab.trainer.criterion",
     "PairedTest": "harnesslab.trainer.criterion",
+    "AnytimeTest": "harnesslab.trainer.anytime",
     "GreedyMonotonic": "harnesslab.trainer.optimizer",
     "transfer": "harnesslab.trainer.transfer",
 }

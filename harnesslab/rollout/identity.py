@@ -22,11 +22,12 @@ def measurement_identity(
     seed: int,
     tolerance: float | None = None,
     leave_out: Sequence[str] = (),
+    first: int = 0,
 ) -> dict[str, Any]:
     """Environment and version, panel, backbone with its sampling, action budget; plain JSON.
 
-    The panel is hashed by task id, seed and options, in order. ``tolerance`` and ``leave_out`` are in it where they
-    are not the default, so that older records keep their identity.
+    The panel is hashed by task id, seed and options, in order. ``tolerance``, ``leave_out`` and the number of the ``first`` repeat
+    are in it where they are not the default, so that older records keep their identity.
     """
     for key, value in (("name", environment.name), ("version", environment.version)):
         if not isinstance(value, str) or not value.strip():
@@ -34,7 +35,7 @@ def measurement_identity(
                 f"the {key} of {type(environment).__name__} is {value!r:.60}; an environment's {key} must be text"
             )
     panel = [[task.id, task.seed, dict(task.options)] for task in tasks]
-    chosen = {"tolerance": tolerance, "leave_out": sorted(set(leave_out)) or None}
+    chosen = {"tolerance": tolerance, "leave_out": sorted(set(leave_out)) or None, "first": first or None}
     return {
         "environment": environment.name,
         "version": environment.version,
@@ -69,6 +70,14 @@ def identity_of(backbone: Backbone) -> dict[str, Any]:
     if not isinstance(model, str) or not model.strip():
         raise BackboneError(f"the identity of {name} needs its name as text under 'model', not {model!r:.60}")
     return dict(identity)
+
+
+def is_greedy(backbone: Backbone) -> bool:
+    """Whether the backbone says that it gives the same reply to the same request: temperature 0, or a script."""
+    identity = identity_of(backbone)
+    sampling = identity.get("sampling")
+    zero = isinstance(sampling, Mapping) and sampling.get("temperature") == 0
+    return zero or identity.get("kind") in ("scripted", "null")
 
 
 def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[str]:

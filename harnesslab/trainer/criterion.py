@@ -1,8 +1,10 @@
 """Criteria judge a candidate against the baseline on the same tasks. A loss below zero selects it.
 
 ``StrictPareto`` follows harness-training (workofart/harness-training, MIT): no solved task may regress, and
-exact ties fall to secondary metrics, the i-th of which is worth plus or minus 2^-(i+1). ``PairedTest`` is the exact
+exact ties fall to secondary metrics, the i-th of which is worth plus or minus 2^-(i+1). Unlike there, a metric only counts where a
+paired test says that it moved. ``PairedTest`` is the exact
 McNemar test for one repeat and a paired sign-flip permutation test over tasks for several.
+:class:`~harnesslab.trainer.anytime.AnytimeTest` decides while the episodes come in.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harnesslab.errors import ConfigError, CriterionFault, HarnesslabError, UnmeasurableRun
-from harnesslab.rollout.metrics import METRICS
+from harnesslab.rollout.metrics import METRICS, Metric
 from harnesslab.rollout.records import Episode
 from harnesslab.trainer.pairs import Pair, changed_tasks
 
 SECONDARY = ("progress", "invalid", "steps", "tokens")
+TIE_ALPHA = 0.05
+"""Level at which ties are broken by metrics, shared among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,11 @@ class Judgement:
 
 
 class Criterion(Protocol):
-    """Judges pairs of episodes. Deterministic: the same pairs give the same judgement."""
+    """Judges pairs of episodes. Deterministic: the same pairs give the same judgement.
+
+    Optional member: ``sequential``, true for one that takes the pairs in order and decides at the first pair at which it can,
+    so that what follows changes nothing; it is asked after each task, and the measurement stops with its decision.
+    """
 
     @property
     def name(self) -> str:
@@ -47,9 +55,14 @@ class Criterion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StrictPareto:
-    """No solved task may regress; more solved tasks win; an exact tie falls to the secondary metrics in order."""
+    """No solved task may regress; more solved tasks win; an exact tie falls to the secondary metrics in order.
+
+    A metric breaks a tie where an exact sign test over the tasks says that it moved, at level ``tie_alpha`` shared among the
+    metrics; ``tie_alpha=None`` is the published rule, by which any difference of the means does.
+    """
 
     metrics: tuple[str, ...] = SECONDARY
+    tie_alpha: float | None = TIE_ALPHA
     name: str = "StrictPareto"
 
     def __post_init__(self) -> None:
@@ -63,29 +76,34 @@ class StrictPareto:
             return Judgement(math.inf, f"{_tasks(len(lost))} that the baseline solved {_was(len(lost))} lost")
         if gain:
             return Judgement(-float(gain), f"{_tasks(gain)} more solved, none lost")
-        return _tie(pairs, self.metrics)
+        return _tie(pairs, self.metrics, self.tie_alpha, "as many solved")
 
 
 @dataclass(frozen=True, slots=True)
 class NetSolve:
-    """More solved tasks win, whatever was lost for them; ``margin`` is the least gain that selects."""
+    """More solved tasks win, whatever was lost for them; ``margin`` is the least gain that selects by itself.
+
+    With ``metrics``, a tie or a gain below the margin falls to them, by the test that :class:`StrictPareto` describes.
+    """
 
     margin: int = 1
     metrics: tuple[str, ...] = ()
+    tie_alpha: float | None = TIE_ALPHA
     name: str = "NetSolve"
 
     def __post_init__(self) -> None:
         _known(self.metrics)
 
     def judge(self, pairs: Sequence[Pair]) -> Judgement:
-        """Minus the gain where it reaches the margin, the shortfall otherwise; ties fall to ``metrics`` if any."""
+        """Minus the gain where it reaches the margin; below it, what the ``metrics`` say, if any; else the shortfall."""
         gained, lost = map(len, changed_tasks(pairs))
         gain = gained - lost
         statistics = {"gained": gained, "lost": lost}
         if gain >= self.margin:
             return Judgement(-float(gain), f"{gained} gained, {lost} lost", statistics=statistics)
-        if gain == 0 and self.metrics:
-            return _tie(pairs, self.metrics)
+        if gain >= 0 and self.metrics:
+            said = "as many solved" if gain == 0 else f"{gained} gained, {lost} lost, below the margin of {self.margin}"
+            return _tie(pairs, self.metrics, self.tie_alpha, said)
         why = f"{gained} gained, {lost} lost: the net gain is below the margin of {self.margin}"
         return Judgement(float(self.margin - gain), why, statistics=statistics)
 
@@ -170,35 +188,70 @@ def ask(criterion: Criterion, pairs: Sequence[Pair]) -> Judgement:
     return Judgement(float(value), said.why, bool(said.undecided), statistics)
 
 
-def hopeless(criterion: Criterion, done: Sequence[Pair], left: Sequence[Episode]) -> bool:
-    """Whether no outcome of the episodes that are ``left`` of the baseline could still select the candidate.
+def foregone(criterion: Criterion, done: Sequence[Pair], left: Sequence[Episode]) -> Judgement | None:
+    """The rejection that no outcome of the episodes that are ``left`` of the baseline can avert; None while one can.
 
     Assumes the best for each: solved at once, without tokens. Only a sure rejection stops early; a promotion
     is measured to the end, so that its record is whole.
     """
     if not any(pair.scorable for pair in done):
-        return False
+        return None
     best = [pair.assume(before=False, after=True) for pair in done]
     judgement = ask(criterion, [*best, *(Pair(episode, _perfect(episode)) for episode in left)])
-    return judgement.value >= 0 and not judgement.undecided
+    return judgement if judgement.value >= 0 and not judgement.undecided else None
+
+
+def hopeless(criterion: Criterion, done: Sequence[Pair], left: Sequence[Episode]) -> bool:
+    """Whether no outcome of the episodes that are ``left`` of the baseline could still select the candidate."""
+    return foregone(criterion, done, left) is not None
+
+
+def decides(criterion: Criterion, prefix: Sequence[Pair]) -> bool:
+    """Whether a sequential criterion has decided on the first pairs of a panel, so that the others change nothing."""
+    return bool(prefix) and not ask(criterion, prefix).undecided
+
+
+def is_sequential(criterion: Criterion) -> bool:
+    """Whether the criterion decides while the pairs come in."""
+    return bool(getattr(criterion, "sequential", False))
 
 
 def _perfect(episode: Episode) -> Episode:
     return Episode(episode.task_id, episode.family, "", episode.repeat, solved=True, progress=1.0)
 
 
-def _tie(pairs: Sequence[Pair], names: Sequence[str]) -> Judgement:
+def _tie(pairs: Sequence[Pair], names: Sequence[str], alpha: float | None, solved: str) -> Judgement:
     value, said = 0.0, []
     for place, name in enumerate(names):
         metric = METRICS[name]
         before = metric.mean([pair.before for pair in pairs])
         after = metric.mean([pair.after for pair in pairs])
-        if math.isclose(before, after, rel_tol=1e-9, abs_tol=1e-12):
-            continue
-        better = (after - before) * metric.sign > 0
-        value += -(2.0 ** -(place + 1)) if better else 2.0 ** -(place + 1)
-        said.append(f"{name} {'better' if better else 'worse'} ({before:.3g} to {after:.3g})")
-    return Judgement(value, "as many solved; " + (", ".join(said) if said else "no difference in any metric"))
+        if alpha is None:
+            gain = after - before
+            moved = 0 if math.isclose(before, after, rel_tol=1e-9, abs_tol=1e-12) else int(math.copysign(1, gain))
+        else:
+            moved = _moved(pairs, metric, alpha / len(names))
+        if moved:
+            better = moved * metric.sign > 0
+            value += -(2.0 ** -(place + 1)) if better else 2.0 ** -(place + 1)
+            said.append(f"{name} {'better' if better else 'worse'} ({before:.3g} to {after:.3g})")
+    nothing = "no difference in any metric" + (" beyond chance" if alpha is not None else "")
+    return Judgement(value, f"{solved}; " + (", ".join(said) if said else nothing))
+
+
+def _moved(pairs: Sequence[Pair], metric: Metric, alpha: float) -> int:
+    """1 where the metric rose on more tasks than chance explains, -1 where it fell, else 0: the exact sign test.
+
+    Repeats of a task are averaged first. A better outcome of one pair never makes the test less favourable, which is
+    what stopping early rests on.
+    """
+    changes: dict[str, float] = {}
+    for pair in pairs:
+        changes[pair.task] = changes.get(pair.task, 0.0) + metric.of(pair.after) - metric.of(pair.before)
+    up, down = sum(change > 1e-9 for change in changes.values()), sum(change < -1e-9 for change in changes.values())
+    more, moved = max(up, down), up + down
+    p = sum(math.comb(moved, count) for count in range(more, moved + 1)) / 2**moved
+    return 0 if p > alpha or up == down else 1 if up > down else -1
 
 
 def _known(names: Sequence[str]) -> None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from harnesslab.errors import UnmeasurableRun
 from harnesslab.harness.files import check_changes
 from harnesslab.harness.load import load_harness
 from harnesslab.lab import Lab
 from harnesslab.ledger import OPEN, Verdict, now
+from harnesslab.rollout.identity import is_greedy
 from harnesslab.rollout.metrics import METRICS
 from harnesslab.rollout.progress import Bar
-from harnesslab.rollout.records import Run
+from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.tasks import solved_tasks
 from harnesslab.store import Candidate
-from harnesslab.trainer.criterion import Criterion, Judgement, judge_all
+from harnesslab.trainer.criterion import Criterion, Judgement, foregone, is_sequential, judge_all
+from harnesslab.trainer.looks import look_at
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.measure import Measurer, Panel
-from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up
+from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up, unplayed
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.proposal import Proposal
 
@@ -46,21 +49,53 @@ async def evaluate(
 ) -> Loss:  # fmt: skip
     """Measure the candidate beside its baseline on the panel and judge it; the verdict is on record at once.
 
+    A criterion that counts its looks is told which one this is, and judges what earlier looks at the candidate found, too.
     Raises UnmeasurableRun when untrusted episodes could turn the verdict.
     """
-    before, after, early = await measurer.compare(candidate.parent, candidate.commit, panel, bar, criterion)
+    look = look_at(measurer.lab, candidate, criterion, greedy=is_greedy(measurer.backbone))
+    earlier = [
+        pair
+        for first in look.earlier
+        for pair in comparable(
+            pair_up(
+                *(measurer.open_run(commit, replace(panel, first=first), "gate")
+                  for commit in (candidate.parent, candidate.commit))
+            )
+        )
+    ]  # fmt: skip
+    panel = replace(panel, first=look.first)
+    before, after, early = await measurer.compare(
+        candidate.parent, candidate.commit, panel, bar, look.criterion, earlier
+    )
     played = pair_up(before, after)
-    pairs = comparable(played)
+    pairs = [*earlier, *comparable(played)]
     aside = sorted({pair.task for pair in played} - {pair.task for pair in pairs})
-    judgement = judge_all(criterion, pairs)
+    judgement = judged(look.criterion, pairs, unplayed(before, after) if early else [])
     lost = sorted({pair.task for pair in pairs} - {pair.task for pair in pairs if pair.scorable})
     for what, tasks in (("set aside", aside), ("not scorable with the candidate", lost)):
         if tasks:
             judgement = replace(judgement, why=f"{judgement.why}; {what}: {', '.join(tasks)}")
+    judgement = replace(judgement, statistics={**judgement.statistics, **look.note})
     new = changed_interventions(measurer.lab.repo.files(candidate.parent), measurer.lab.repo.files(candidate.commit))
-    verdict = _verdict(criterion, judgement, candidate, pairs, (before, after), early, new)
+    verdict = _verdict(criterion, judgement, candidate, pairs, (before, after), early, new, len(panel))
     measurer.lab.ledger.measured(candidate.id, verdict)
     return Loss(parameter, candidate.id, verdict, proposal=proposal, baseline=before, measured=after)
+
+
+def judged(criterion: Criterion, pairs: Sequence[Pair], left: Sequence[Episode]) -> Judgement:
+    """The judgement; where the measurement stopped with episodes ``left``, one that the whole panel would have given, too."""
+    if not left or is_sequential(criterion):
+        return judge_all(criterion, pairs)
+    sure = foregone(criterion, pairs, left)
+    try:
+        said = judge_all(criterion, pairs)
+    except UnmeasurableRun:
+        if sure is None:
+            raise
+    else:
+        if sure is None or (said.value >= 0 and not said.undecided):
+            return said
+    return replace(sure, why=f"even if all that is left were solved: {sure.why}")
 
 
 def changed_interventions(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> frozenset[str] | None:
@@ -80,6 +115,7 @@ def _verdict(
     runs: tuple[Run, Run],
     early: bool,
     new: frozenset[str] | None,
+    total: int,
 ) -> Verdict:
     scorable = [pair for pair in pairs if pair.scorable]
     sides = {"baseline": [pair.before for pair in scorable], "candidate": [pair.after for pair in scorable]}
@@ -109,5 +145,5 @@ def _verdict(
         tasks=len({pair.task for pair in scorable}),
         settled_early=early,
         when=now(),
-        why=judgement.why + (f"; stopped after {len(pairs)} of {len(runs[0])} episodes" if early else ""),
+        why=judgement.why + (f"; stopped after {len(fresh)} of {total} episodes" if early else ""),
     )

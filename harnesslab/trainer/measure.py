@@ -26,8 +26,8 @@ from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job, Runner
 from harnesslab.rollout.show import counted
 from harnesslab.store import identity_hash
-from harnesslab.trainer.criterion import Criterion, hopeless
-from harnesslab.trainer.pairs import comparable, pair_up
+from harnesslab.trainer.criterion import Criterion, decides, foregone, is_sequential
+from harnesslab.trainer.pairs import Pair, comparable, pair_up, prefix, unplayed
 from harnesslab.trainer.tolerance import DEFAULT, Triage
 
 PROGRESS = "measure"
@@ -36,16 +36,22 @@ PROGRESS = "measure"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The tasks that are played, in order, and how often each."""
+    """The tasks that are played, in order, how often each, and the number of the first repeat: another one is another draw."""
 
     split: Split
     tasks: tuple[Task, ...]
     repeats: int = 1
+    first: int = 0
 
     @property
     def keys(self) -> list[tuple[str, int]]:
         """(task id, repeat) of each episode, repeats of a task beside each other."""
-        return [(task.id, repeat) for task in self.tasks for repeat in range(self.repeats)]
+        return [(task.id, repeat) for task in self.tasks for repeat in self.numbers]
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the repeats."""
+        return range(self.first, self.first + self.repeats)
 
     def __len__(self) -> int:
         return len(self.tasks) * self.repeats
@@ -101,6 +107,7 @@ class Measurer:
             seed=self.seed,
             tolerance=None if self.tolerance == DEFAULT else self.tolerance,
             leave_out=self.leave_out,
+            first=panel.first,
         ) | ({"base": digest(base)} if base else {})
 
     def runner(self) -> Runner:
@@ -135,20 +142,29 @@ class Measurer:
         return run
 
     async def compare(
-        self, baseline: str, candidate: str, panel: Panel, bar: Bar, criterion: Criterion
+        self,
+        baseline: str,
+        candidate: str,
+        panel: Panel,
+        bar: Bar,
+        criterion: Criterion,
+        earlier: Sequence[Pair] = (),
     ) -> tuple[Run, Run, bool]:
-        """Play both harnesses on the same tasks, interleaved; stop as soon as the candidate cannot win.
+        """Play both harnesses on the same tasks, interleaved; stop as soon as nothing can change the verdict any more.
 
-        Returns both runs and whether the candidate was stopped early.
+        ``earlier`` are pairs of the same two from other looks, which count as well. Returns both runs and whether the
+        candidate was stopped early.
         """
         before = self.open_run(baseline, panel, "gate")
         after = self.open_run(candidate, panel, "candidate")
 
         def settled() -> bool:
-            played = {episode.key for episode in after.episodes}
-            left = [e for e in before.episodes if e.key not in played and e.status == "finished"]
+            if is_sequential(criterion):
+                return decides(criterion, [*earlier, *prefix(panel.keys, before, after)])
+            left = unplayed(before, after)
             whole = len(before.episodes) == len(panel)
-            return whole and bool(left) and hopeless(criterion, comparable(pair_up(before, after)), left)
+            played = [*earlier, *comparable(pair_up(before, after))]
+            return whole and bool(left) and foregone(criterion, played, left) is not None
 
         early = await self._play({"baseline": before, "candidate": after}, panel, bar, settled)
         if before.served != after.served and before.served and after.served:
@@ -239,7 +255,7 @@ class Measurer:
         jobs = [
             Job(side, pipelines[side], task, repeat)
             for task in panel.tasks
-            for repeat in range(panel.repeats)
+            for repeat in panel.numbers
             for side in runs
             if (task.id, repeat) not in have[side]
         ]

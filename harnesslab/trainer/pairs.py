@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 
 from harnesslab.ledger import Flip
 from harnesslab.rollout.records import Episode
@@ -44,6 +46,30 @@ def comparable(pairs: Iterable[Pair]) -> list[Pair]:
     What a candidate's side alone could not be scored on stays in, so that no candidate can get rid of a task.
     """
     return [pair for pair in pairs if pair.before.status == "finished"]
+
+
+def unplayed(baseline: Iterable[Episode], candidate: Iterable[Episode]) -> list[Episode]:
+    """The scorable episodes of the baseline that the candidate has not played."""
+    played = {episode.key for episode in candidate}
+    return [episode for episode in baseline if episode.key not in played and episode.status == "finished"]
+
+
+def prefix(keys: Sequence[tuple[str, int]], baseline: Iterable[Episode], candidate: Iterable[Episode]) -> list[Pair]:
+    """The pairs of the first tasks of a panel, up to the first task of which anything is still open.
+
+    ``keys``: (task, repeat) in the order of the panel. Tasks that are set aside are passed over, as :func:`comparable` does.
+    """
+    before, after = {e.key: e for e in baseline}, {e.key: e for e in candidate}
+    found: list[Pair] = []
+    for _, group in groupby(keys, key=itemgetter(0)):
+        wanted = list(group)
+        if any(key not in before or key not in after for key in wanted):
+            break
+        here = [Pair(before[key], after[key]) for key in wanted if not before[key].set_aside]
+        if not all(pair.scorable for pair in here):
+            break
+        found += here
+    return found
 
 
 def changed_tasks(pairs: Iterable[Pair]) -> tuple[set[str], set[str]]:

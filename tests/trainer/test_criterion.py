@@ -6,15 +6,29 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnesslab.errors import ConfigError, UnmeasurableRun
 from harnesslab.rollout.records import Episode
-from harnesslab.trainer.criterion import Criterion, NetSolve, PairedTest, StrictPareto, hopeless, judge_all
-from harnesslab.trainer.pairs import Pair, flips, pair_up
+from harnesslab.trainer.anytime import AnytimeTest
+from harnesslab.trainer.criterion import (
+    Criterion,
+    Judgement,
+    NetSolve,
+    PairedTest,
+    StrictPareto,
+    ask,
+    decides,
+    foregone,
+    hopeless,
+    is_sequential,
+    judge_all,
+)
+from harnesslab.trainer.evaluate import judged
+from harnesslab.trainer.pairs import Pair, flips, pair_up, prefix, unplayed
 
-CRITERIA: list[Criterion] = [StrictPareto(), NetSolve(), NetSolve(margin=2), PairedTest()]
+CRITERIA: list[Criterion] = [StrictPareto(), NetSolve(), NetSolve(margin=2), PairedTest(), AnytimeTest()]
 
 
 def episode(task: str, solved: bool, **fields: object) -> Episode:
@@ -41,12 +55,40 @@ def test_strict_pareto_counts_gains_and_refuses_any_loss() -> None:
 
 def test_ties_fall_to_the_secondary_metrics_in_order() -> None:
     before, after = episode("t", False, progress=0.5, invalid=3), episode("t", False, progress=0.5, invalid=1)
-    judgement = StrictPareto().judge([Pair(before, after)])
+    published = StrictPareto(tie_alpha=None)
+    judgement = published.judge([Pair(before, after)])
     # progress is equal, so the first difference is the second metric: worth 2^-2.
     assert judgement.value == -0.25 and "invalid better" in judgement.why
-    worse_first = StrictPareto().judge([Pair(before, replace(after, progress=0.4))])
+    worse_first = published.judge([Pair(before, replace(after, progress=0.4))])
     assert worse_first.value == 0.5 - 0.25
-    assert StrictPareto().judge([Pair(before, before)]).value == 0
+    assert published.judge([Pair(before, before)]).value == 0
+
+
+def tie(changes: list[int], metric: str = "invalid") -> list[Pair]:
+    """Tasks that fail before and after, on which the metric changes so much."""
+    field = {"steps": "length"}.get(metric, metric)
+    return [
+        Pair(episode(f"m{n}", False, **{field: 10}), episode(f"m{n}", False, **{field: 10 + change}))
+        for n, change in enumerate(changes)
+    ]
+
+
+@pytest.mark.parametrize(
+    "criterion", [StrictPareto(), NetSolve(metrics=("progress", "invalid")), NetSolve(2, ("invalid",))]
+)
+def test_a_tie_is_won_on_metrics_only_beyond_chance(criterion: Criterion) -> None:
+    assert criterion.judge(tie([-1, -1, -5])).value >= 0, "three tasks may be chance"
+    assert criterion.judge(tie([-1] * 9 + [4] * 8)).value >= 0, "the mean alone says nothing"
+    won = criterion.judge(tie([-1] * 8 + [0] * 5))
+    assert won.value < 0 and "invalid better" in won.why
+    assert criterion.judge(tie([1] * 8)).value > 0
+
+
+def test_a_gain_below_the_margin_is_worth_no_less_than_a_tie() -> None:
+    criterion = NetSolve(margin=2, metrics=("invalid",))
+    assert criterion.judge(tie([-1] * 8)).value < 0
+    assert criterion.judge([*tie([-1] * 8), *pairs("01")]).value < 0
+    assert criterion.judge([*tie([-1] * 8), *pairs("10")]).value > 0
 
 
 def test_net_solve_trades_losses_for_gains() -> None:
@@ -102,15 +144,77 @@ def built(outcomes: list[tuple[bool, bool]]) -> list[Pair]:
     return [Pair(episode(f"t{n}", b), episode(f"t{n}", a)) for n, (b, a) in enumerate(outcomes)]
 
 
-@given(marks, st.integers(0, 12), st.sampled_from(CRITERIA))
-def test_giving_up_early_never_changes_a_verdict(
-    outcomes: list[tuple[bool, bool]], cut: int, criterion: Criterion
-) -> None:
-    whole = built(outcomes)
-    done, rest = whole[:cut], whole[cut:]
-    if hopeless(criterion, done, [pair.before for pair in rest]):
-        final = criterion.judge(whole)
-        assert final.value >= 0 and not final.undecided
+METRICS = st.lists(st.sampled_from(["progress", "invalid", "steps", "tokens"]), max_size=3, unique=True).map(tuple)
+ALPHAS = st.sampled_from([None, 0.05, 0.6])
+ANY: st.SearchStrategy[Criterion] = st.one_of(
+    st.builds(StrictPareto, metrics=METRICS, tie_alpha=ALPHAS),
+    st.builds(NetSolve, margin=st.integers(1, 4), metrics=METRICS, tie_alpha=ALPHAS),
+    st.builds(PairedTest, alpha=st.sampled_from([0.05, 0.4])),
+    st.builds(
+        AnytimeTest,
+        alpha=st.sampled_from([0.1, 0.6]),
+        worthwhile=st.sampled_from([0.1, 0.4]),
+        beta=st.sampled_from([0.2, 0.7]),
+        look=st.integers(1, 3),
+        promoted=st.integers(0, 2),
+        passes=st.integers(1, 2),
+    ),
+)
+
+
+@st.composite
+def panels(draw: st.DrawFn) -> list[Pair]:
+    """Whole panels, in any order of tasks, with repeats and with metrics that move."""
+    repeats = draw(st.integers(1, 3))
+    number = st.integers(0, 3)
+    made = []
+    for task in draw(st.permutations(range(draw(st.integers(1, 9))))):
+        for repeat in range(repeats):
+            sides = []
+            for _ in range(2):
+                solved = draw(st.booleans())
+                sides.append(
+                    episode(
+                        f"t{task}",
+                        solved,
+                        repeat=repeat,
+                        progress=1.0 if solved else draw(number) / 4,
+                        invalid=draw(number),
+                        length=draw(number),
+                        prompt_tokens=draw(number),
+                    )
+                )
+            made.append(Pair(*sides))
+    return made
+
+
+def chosen(judgement: Judgement) -> str:
+    return "undecided" if judgement.undecided else "promote" if judgement.value < 0 else "reject"
+
+
+@given(panels(), ANY, st.data())
+@settings(max_examples=150, deadline=None)
+def test_stopping_early_never_changes_a_verdict(whole: list[Pair], criterion: Criterion, data: st.DataObject) -> None:
+    """Whatever was played when the measurement stopped, in whatever order, the verdict is that of the whole panel."""
+    final = chosen(criterion.judge(whole))
+    keys = [pair.before.key for pair in whole]
+    before = [pair.before for pair in whole]
+    played = data.draw(st.permutations(whole))[: data.draw(st.integers(0, len(whole)))]
+    after = [pair.after for pair in whole if pair in played]
+    if is_sequential(criterion):
+        if decides(criterion, prefix(keys, before, after)):
+            assert chosen(judged(criterion, pair_up(before, after), unplayed(before, after))) == final
+        return
+    left, done = unplayed(before, after), pair_up(before, after)
+    if left and foregone(criterion, done, left) is not None:
+        assert final == "reject"
+        assert chosen(judged(criterion, done, left)) == final
+
+
+@given(panels(), ANY)
+@settings(max_examples=100, deadline=None)
+def test_every_criterion_is_deterministic_and_plain(whole: list[Pair], criterion: Criterion) -> None:
+    assert ask(criterion, whole) == ask(criterion, whole)
 
 
 @given(marks)

@@ -1,0 +1,68 @@
+"""Looks at the gate: which one a measurement is, over all trainings of a lab, for criteria that have to know.
+
+Such a criterion has a method ``at(look, promoted, passes)``, which gives the one to judge with. The count is read from the
+verdicts in git, so that it survives kernels, and a second notebook does not start over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harnesslab.lab import Lab
+from harnesslab.store import Candidate
+from harnesslab.trainer.criterion import Criterion
+
+ALL = 100_000
+"""Candidates that are looked through: more than any lab will see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look: the criterion for it, the first repeat that it plays, those of earlier looks at the same candidate, and what to note."""
+
+    criterion: Criterion
+    first: int = 0
+    earlier: tuple[int, ...] = ()
+    note: Mapping[str, Any] = field(default_factory=dict)
+
+
+def look_at(lab: Lab, candidate: Candidate, criterion: Criterion, *, greedy: bool) -> Look:
+    """The next look, at a candidate. ``greedy``: playing again gives the same, so that nothing is played again.
+
+    A look that was decided already is the same look, not another one.
+    """
+    at: Any = getattr(criterion, "at", None)
+    if at is None:
+        return Look(criterion)
+    repeats = _numbers(candidate.verdict, "repeats")
+    rows = lab.repo.candidates(limit=ALL).rows
+    looks = [number for row in rows for number in _numbers(row.verdict, "looks")]
+    undecided = candidate.verdict is not None and candidate.verdict.get("decision") == "undecided"
+    own = _numbers(candidate.verdict, "looks")
+    if own and (greedy or not undecided):
+        look, passes, earlier, first = own[-1], len(own), repeats[:-1], repeats[-1]
+        own = own[:-1]
+    else:
+        look, passes, earlier = max(looks, default=0) + 1, len(own) + 1, repeats
+        first = 0 if greedy else _fresh(look)
+    promoted = sum(
+        row.state == "promoted" and 0 < min(_numbers(row.verdict, "looks"), default=0) < look for row in rows
+    )
+    return Look(
+        at(look, promoted, passes),
+        first,
+        tuple(earlier),
+        {"looks": [*own, look], "repeats": [*earlier, first]},
+    )
+
+
+def _fresh(look: int) -> int:
+    """The first repeat of a look that draws anew: its own thousand, since a look may have many repeats."""
+    return 1000 * look
+
+
+def _numbers(verdict: Mapping[str, Any] | None, key: str) -> list[int]:
+    found = ((verdict or {}).get("statistics") or {}).get(key)
+    return [number for number in found if type(number) is int] if isinstance(found, list) else []
