@@ -111,8 +111,10 @@ def _solved(
     solved = 0
     for task in tasks:
         try:
-            policy: Policy = ask_environment(environment, "oracle", partial(make, task))
+            policy: Policy | None = ask_environment(environment, "oracle", partial(make, task))
         except EnvironmentFault:
+            return None
+        if policy is None:
             return None
         solved += play_policy(environment, task, policy, budget).solved
     return solved

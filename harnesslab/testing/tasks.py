@@ -77,12 +77,12 @@ class TaskTable:
         """A heading and one row a task, as texts."""
         rows = [
             (
-                row.task,
+                row.task if row.task.isprintable() else repr(row.task),
                 row.split,
                 "yes" if row.playable else "no",
                 _cell(row.oracle, row.oracle_reward),
                 _cell(row.null, row.null_reward),
-                row.reason,
+                " ".join(row.reason.split()),
             )
             for row in self.rows
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from harnesslab_envs.sandbox.engine import VARIABLE
 from harnesslab_envs.terminal import backends
 from harnesslab_envs.terminal.backends import Bubblewrap, Docker, choose, image_name
 from harnesslab_envs.terminal.env import TasksLeftOut, environment
-from harnesslab_envs.terminal.spec import read_folder
+from harnesslab_envs.terminal.spec import read_files, read_folder
 from tests.envs.engine_image import base_image, engine_or_skip
 
 confined = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -171,6 +172,18 @@ def test_bytes_that_an_editor_adds_make_no_difference(folder: Path) -> None:
     assert not read.unplayable and [spec.id for _, spec in read.tasks] == ["first-search", "first-sealed-1", "second"]
     assert read.tasks[0][1].instruction == "Write plum to out.txt."
     assert environment(str(folder), engine="bubblewrap").unplayable == {}
+
+
+def test_links_and_odd_files_stop_no_task(folder: Path) -> None:
+    tests = folder / "one" / "tests"
+    tests.mkdir(parents=True, exist_ok=True)
+    (tests / "loop").symlink_to("loop")
+    (tests / "there").symlink_to("back")
+    (tests / "back").symlink_to("there")
+    (tests / "passwd").symlink_to("/etc/passwd")
+    os.mkfifo(tests / "pipe")
+    files = read_files(tests, {})
+    assert set(files.links) == {"loop", "there", "back"} and "pipe" not in files and "passwd" not in files
 
 
 def test_a_folder_may_be_one_task(folder: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from typing import Any
 
 import harnesslab as hl
 from harnesslab.harness import Pipeline, load_folder
 from harnesslab.rollout.bounds import bounds
 from harnesslab.rollout.certify import certify
+from harnesslab.rollout.env import Task
 from harnesslab.rollout.episode import play
 from harnesslab.rollout.null import null_policy
 from tests.conftest import always
@@ -19,6 +21,15 @@ def test_bounds_of_the_corridor() -> None:
     world = CorridorWorld()
     assert bounds(world, world.tasks("gate"), budget=5) == (0, 8)
     assert bounds(world, world.tasks("gate"), budget=2) == (0, 4)
+
+
+def test_an_oracle_that_is_none_is_no_oracle() -> None:
+    class Mute(CorridorWorld):
+        def oracle(self, task: Task) -> Any:
+            return None
+
+    world = Mute()
+    assert bounds(world, world.tasks("search")[:2], 5)[1] is None
 
 
 def test_the_null_agent_gives_up_at_once_where_there_are_tools() -> None:

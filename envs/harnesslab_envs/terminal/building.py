@@ -11,7 +11,7 @@ from collections.abc import Callable
 from e2b_dockerfile_utils import DockerfileInstruction, chomp_heredoc_content, parse_heredoc
 
 from harnesslab.errors import EnvironmentFault
-from harnesslab_envs.sandbox import Done, Machine
+from harnesslab_envs.sandbox import Confined, Done, Machine
 from harnesslab_envs.sandbox.machine import first_environ
 from harnesslab_envs.terminal import standins
 from harnesslab_envs.terminal.copying import (
@@ -26,7 +26,7 @@ from harnesslab_envs.terminal.copying import (
     unpacked,
 )
 from harnesslab_envs.terminal.dockerfile import PLATFORM, URL, Dockerfile, Stage, State, flag, flags, short
-from harnesslab_envs.terminal.spec import Files, Unplayable
+from harnesslab_envs.terminal.spec import Files, Spec, Unplayable
 
 NO_DOCKERFILE = "/app"
 """The folder of a task without a Dockerfile, which Docker could not build."""
@@ -51,12 +51,7 @@ class Builder:
         state.environ.update(spec.environ)
         state.where = posixpath.join(state.where, spec.workdir) if spec.workdir else state.where
         machine.set_state(state.where, **state.environ)
-        machine.user = spec.user if spec.user is not None else state.user
-        if machine.user and machine.run("true").code:
-            said = machine.run("true").output.removeprefix("bash: ").strip()
-            raise EnvironmentFault(
-                f"the task {spec.id} cannot be built: its user {machine.user!r} cannot be taken: {said}"
-            )
+        take_user(machine, spec, spec.user if spec.user is not None else state.user)
 
     def _follow(self, machine: Machine, stage: Stage, end: float) -> State:
         """Do the steps of a stage, after those of the stage that it builds on."""
@@ -230,6 +225,14 @@ class Builder:
     def _failed(self, step: DockerfileInstruction, reason: str) -> EnvironmentFault:
         where = f"{self._file.name}, line {step.start_line}, '{short(step)}'"
         return EnvironmentFault(f"the task {self._spec.id} cannot be built here: {where}: {reason}")
+
+
+def take_user(machine: Confined, spec: Spec, user: str) -> None:
+    """Run the agent's commands as a user from now on. Raises EnvironmentFault where the machine has no such user."""
+    machine.user = user
+    if user and (done := machine.run("true")).code:
+        said = done.output.removeprefix("bash: ").strip()
+        raise EnvironmentFault(f"the task {spec.id} cannot be played: its user {user!r} cannot be taken: {said}")
 
 
 def script_of(step: DockerfileInstruction, shell: tuple[str, ...]) -> str:

@@ -18,6 +18,7 @@ from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
 from harnesslab_envs.picking import picked
 from harnesslab_envs.sandbox import Confined, Limits, MachineGone, shown
 from harnesslab_envs.terminal.backends import Backend, choose
+from harnesslab_envs.terminal.building import take_user
 from harnesslab_envs.terminal.grade import grade, runnable
 from harnesslab_envs.terminal.rewards import LOST, Verdict, together
 from harnesslab_envs.terminal.spec import SOLUTIONS, Healthcheck, Spec, read_folder
@@ -142,7 +143,7 @@ class TerminalEnv:
         part = self._spec.parts[number]
         self._part, self._left = number, part.agent_seconds or float("inf")
         if part.user is not None:
-            machine.user = part.user
+            take_user(machine, self._spec, part.user)
         if part.setup.content:
             folder = machine.run("pwd").output.strip()
             upload(machine, part.setup, folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -214,10 +215,10 @@ def read_files(folder: Path, values: Values, hidden: tuple[str, ...] = ()) -> Fi
     links: dict[str, str] = {}
     executable, folders = set(), set()
     size = 0
-    root = folder.resolve()
+    root = _real(folder)
     for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
         relative = file.relative_to(folder)
-        if relative.parts[0] in hidden or "__pycache__" in relative.parts or not file.resolve().is_relative_to(root):
+        if relative.parts[0] in hidden or "__pycache__" in relative.parts or not _real(file).is_relative_to(root):
             continue
         name = fill(PurePosixPath(relative).as_posix(), values)
         if file.is_symlink():
@@ -233,6 +234,11 @@ def read_files(folder: Path, values: Values, hidden: tuple[str, ...] = ()) -> Fi
             if file.stat().st_mode & 0o100:
                 executable.add(name)
     return Files(content, frozenset(executable), links, frozenset(folders))
+
+
+def _real(path: Path) -> Path:
+    """Where a path leads; unlike ``Path.resolve``, a link in a loop leads to itself."""
+    return Path(os.path.realpath(path))
 
 
 def with_script(files: Files, name: str) -> Files:
