@@ -129,8 +129,30 @@ def test_missing_and_broken_data_are_told(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("HARNESSLAB_DATA", str(folder / "none"))
     with pytest.raises(EnvironmentUnavailable, match="harnesslab data get agentbench-os"):
         _ = environment().version
-    (folder / "data/2/one.json").write_text("{}", "utf-8")
-    with pytest.raises(EnvironmentUnavailable, match=r"one\.json is not as published"):
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", r"key 'evaluation': task 0 \(from 0\) lacks this key"),
+        ('[{"evaluation": {}}]', "key 'description': task 0 .*lacks this key"),
+        ("null", "must hold keys and values, not null"),
+        ('["x"]', "must hold keys and values, not a text"),
+        ('[{"description": "x", "evaluation": 5}]', "task 0 .*: the key 'evaluation' is a number, not an object"),
+        ('[{"description": "x", "evaluation": {"check": [5]}}]', "task 0 .*: a script is a number, not an object"),
+        ('[{"description": "x", "evaluation": {"check": {"file": "no.sh"}}}]', "task 0 .*: there is no script 2/no.sh"),
+        ('[{"description": "x", "evaluation": {"check": {}}}]', "key 'file': task 0 .*lacks this key"),
+    ],
+)
+def test_what_is_wrong_with_a_task_is_said_in_the_words_of_its_file(folder: Path, text: str, message: str) -> None:
+    (folder / "data/2/one.json").write_text(text, "utf-8")
+    with pytest.raises(EnvironmentUnavailable, match=rf"one\.json.*{message}.*harnesslab data get"):
+        _ = environment(str(folder)).version
+
+
+def test_scripts_of_another_shape_are_named(folder: Path) -> None:
+    (folder / "scripts.json").write_text("[]", "utf-8")
+    with pytest.raises(EnvironmentUnavailable, match=r"scripts\.json: must hold keys and values, not a list"):
         _ = environment(str(folder)).version
 
 

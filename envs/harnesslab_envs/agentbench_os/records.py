@@ -11,7 +11,7 @@ from typing import Any
 
 from harnesslab.data import data_dir
 from harnesslab.errors import EnvironmentUnavailable
-from harnesslab.rollout.taskfiles import TaskFileError, parse_json, read_json, read_text
+from harnesslab.rollout.taskfiles import TaskFileError, kind, parse_json, read_json, read_text, table
 
 TRAINING = "train_0317/training.json"
 SHARED_CHECKS = "7"
@@ -57,22 +57,25 @@ def find_data(path: str = "") -> Path:
 
 def read_records(folder: Path) -> tuple[tuple[Record, ...], str]:
     """All tasks, and a hash of what was read. Raises EnvironmentUnavailable where a file is not what was published."""
-    scripts = _scripts(folder)
     digest = hashlib.sha256()
     used: dict[str, str] = {}
     records: list[Record] = []
     try:
+        scripts = _scripts(folder)
         for source, category, file in _files(folder):
             text = read_text(file)
             digest.update(text.encode())
             loaded = parse_json(text, file)
             for number, item in enumerate(loaded if isinstance(loaded, list) else [loaded]):
                 name = f"{source}-{category}-{file.stem}-{number}"
-                records.append(_record(item, name, source, _Scripts(category, scripts, used)))
+                try:
+                    records.append(_record(table(item, file), name, source, _Scripts(category, scripts, used)))
+                except KeyError as error:
+                    raise TaskFileError(file, f"task {number} (from 0) lacks this key", key=error.args[0]) from error
+                except _Odd as error:
+                    raise TaskFileError(file, f"task {number} (from 0): {error}") from error
     except TaskFileError as error:
         raise TaskFileError(error.path, f"{error.what}. {HOW}", line=error.line, key=error.key) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EnvironmentUnavailable(f"{file} is not as published: {type(error).__name__}: {error}. {HOW}") from error
     # Not all scripts: the repository has more than its tasks name, and a copy may do without.
     digest.update(json.dumps(used, sort_keys=True).encode())
     return tuple(records), digest.hexdigest()[:12]
@@ -91,8 +94,8 @@ def _files(folder: Path) -> Iterator[tuple[str, str, Path]]:
 
 def _scripts(folder: Path) -> dict[str, str]:
     if (folder / "scripts.json").is_file():
-        loaded: dict[str, str] = read_json(folder / "scripts.json")
-        return loaded
+        loaded = table(read_json(folder / "scripts.json"), folder / "scripts.json")
+        return {name: str(text) for name, text in loaded.items()}
     root = folder / "scripts"
     files = [file for file in sorted(root.rglob("*")) if file.suffix in (".sh", ".py")]
     return {file.relative_to(root).as_posix(): read_text(file) for file in files}
@@ -110,7 +113,9 @@ class _Scripts:
         """A text is bash; an object holds its code or the name of a file."""
         if isinstance(given, str):
             return Script(given)
-        return Script(given["code"] if "code" in given else self._file(given["file"]), given.get("language", "bash"))
+        given = _object(given, "a script")
+        code = given["code"] if "code" in given else self._file(str(given["file"]))
+        return Script(str(code), str(given.get("language", "bash")))
 
     def several(self, given: Any) -> tuple[Script | None, ...]:
         """None stays None."""
@@ -119,12 +124,24 @@ class _Scripts:
 
     def _file(self, name: str) -> str:
         path = f"{self.category}/{name}"
+        if path not in self.files:
+            raise _Odd(f"there is no script {path}")
         self.used[path] = self.files[path]
         return self.files[path]
 
 
+class _Odd(Exception):
+    """A part of a task is not what was published."""
+
+
+def _object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Odd(f"{what} is {kind(value)}, not an object")
+    return value
+
+
 def _record(item: Mapping[str, Any], name: str, source: str, scripts: _Scripts) -> Record:
-    evaluation, create = item["evaluation"], item.get("create")
+    evaluation, create = _object(item["evaluation"], "the key 'evaluation'"), item.get("create")
     # In two tasks "create" holds a copy of the checks by mistake; it sets nothing up.
     init = scripts.several(create.get("init")) if isinstance(create, dict) else ()
     example = evaluation.get("example", item.get("example"))
