@@ -170,3 +170,23 @@ def test_unknown_domains_and_missing_tasks(tmp_path: Path) -> None:
 
 def test_the_starter_loads(telecom: Environment) -> None:
     assert load_folder(telecom.starter()).name == "tau2"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("null", "must hold a list of tasks, not null"),
+        ('["x"]', "task 0 .*is a text, not an object"),
+        ('[{"id": ["0"]}]', "task 0 .*has no text under the key 'id'"),
+        ('[{"id": "0", "evaluation_criteria": null}]', "key 'evaluation_criteria': task 0 .*lacks this key"),
+        ('[{"id": "0", "evaluation_criteria": {}, "user_scenario": 5}]', "key 'evaluation_criteria'|'user_scenario'"),
+        ("[]", "50 of 50 published tasks are missing"),
+    ],
+)
+def test_what_is_wrong_with_the_tasks_is_said_in_the_words_of_their_file(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    for name in ("airline", "retail"):
+        (tmp_path / f"{name}-tasks.json").write_text(text, "utf-8")
+    with pytest.raises(EnvironmentUnavailable, match=f"airline-tasks.json.*({message}).*data get tau2"):
+        load_environment("tau2", domain="airline", data=str(tmp_path)).tasks("search")

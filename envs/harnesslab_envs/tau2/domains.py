@@ -10,14 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from tau2.data_model.tasks import Task as Tau2Task
 from tau2.environment.environment import Environment as World
 from tau2.utils.utils import DATA_DIR
 
 from harnesslab import data as hl_data
 from harnesslab.rollout.env import Split, Task
-from harnesslab.rollout.taskfiles import decode, parse_json, read_bytes, read_json
+from harnesslab.rollout.taskfiles import TaskFileError, decode, kind, parse_json, read_bytes, read_json
 
+HOW = "Get the file again: harnesslab data get tau2"
 DOMAINS = ("telecom", "retail", "airline")
 SEARCH_SHARE = 0.6
 """Of the published train tasks; the rest of them is ``gate``. The published test tasks are ``sealed``."""
@@ -76,11 +78,36 @@ def read_domain(name: str, data: str | Path | None = None) -> Domain:
     published = read_json(folder / "split_tasks.json")
     file = folder / "tasks.json" if name == "telecom" else hl_data.find("tau2", data) / f"{name}-tasks.json"
     raw = read_bytes(file)
-    base = set(published["base"])
-    entries = [entry for entry in parse_json(decode(raw, file), file) if entry["id"] in base]
-    tasks = {f"{name}-{entry['id']}": Tau2Task.model_validate(entry) for entry in entries}
+    tasks = {f"{name}-{number}": task for number, task in _tasks(file, raw, set(published["base"])).items()}
     version = "" if name == "telecom" else f"-{hashlib.sha256(raw).hexdigest()[:8]}"
     return Domain(name, tasks, _divide(name, published), f"{name}{version}")
+
+
+def _tasks(file: Path, raw: bytes, wanted: set[str]) -> dict[str, Tau2Task]:
+    """The wanted tasks of a file by their ids. Raises TaskFileError where one of them is missing or of another shape."""
+    loaded = parse_json(decode(raw, file), file)
+    if not isinstance(loaded, list):
+        raise TaskFileError(file, f"must hold a list of tasks, not {kind(loaded)}. {HOW}")
+    found: dict[str, Tau2Task] = {}
+    for number, entry in enumerate(loaded):
+        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+            what = "has no text under the key 'id'" if isinstance(entry, dict) else f"is {kind(entry)}, not an object"
+            raise TaskFileError(file, f"task {number} (from 0) {what}. {HOW}")
+        if entry["id"] not in wanted:
+            continue
+        if not entry.get("evaluation_criteria"):
+            raise TaskFileError(file, f"task {number} (from 0) lacks this key. {HOW}", key="evaluation_criteria")
+        try:
+            found[entry["id"]] = Tau2Task.model_validate(entry)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            key = ".".join(map(str, first["loc"]))
+            raise TaskFileError(file, f"task {number} (from 0): {first['msg']}. {HOW}", key=key) from error
+    if lacking := sorted(wanted - found.keys()):
+        raise TaskFileError(
+            file, f"{len(lacking)} of {len(wanted)} published tasks are missing (such as {lacking[0]}). {HOW}"
+        )
+    return found
 
 
 def _divide(name: str, published: Mapping[str, Sequence[str]]) -> dict[Split, tuple[Task, ...]]:
