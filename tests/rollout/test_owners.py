@@ -104,6 +104,7 @@ def test_what_only_the_user_can_put_right_stops(cause: str) -> None:
 def test_a_backbone_that_breaks_is_named(what: Any) -> None:
     episode = one(Failing(what))
     assert (episode.status, episode.owner, episode.cause) == ("unscorable", "backbone", "broke")
+    assert " at 0x" not in episode.reason
     assert "Failing" in episode.reason
 
 
