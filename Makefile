@@ -8,7 +8,7 @@ JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n $(JOBS) --dist loadscope
 
-.PHONY: demo test quick docs lab install lint notebooks unit clean
+.PHONY: demo test quick docs api lab install lint notebooks unit clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python notebooks/demo.py
@@ -28,6 +28,11 @@ quick: $(VENV)/.test
 docs: $(VENV)/.test
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# What is generated from the server's models: its OpenAPI document, and the sidebar's types (needs node).
+api: $(VENV)/.test
+	$(BIN)/python -m harnesslab.server.openapi
+	cd extension && PATH="$(abspath $(BIN)):$$PATH" jlpm types
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -139,7 +139,7 @@ def rest() -> str:
         f"All paths are below `{spec['servers'][0]['url']}`. The description is `harnesslab/server/openapi.yaml`",
         "",
     ]
-    lines[-2] += " (OpenAPI 3.1); tests compare it with the handlers and check every answer against it."
+    lines[-2] += " (OpenAPI 3.1), made from the server's pydantic models; tests check every answer against it."
     shared = spec["components"].get("parameters", {})
     for path, item in spec["paths"].items():
         for method, operation in item.items():

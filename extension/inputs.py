@@ -1,7 +1,8 @@
 """A fingerprint of everything that the prebuilt extension is made from.
 
 `jlpm build:prod` writes it into the build (`python inputs.py --write`); a test compares it, since the bytes of a
-build differ from folder to folder while its inputs do not.
+build differ from folder to folder while its inputs do not. `jlpm types` notes in the generated types which OpenAPI
+document they were made from (`--schema`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BUILT = HERE.parent / "harnesslab" / "labextension"
 STAMP = BUILT / "inputs.sha256"
+DOCUMENT = HERE.parent / "harnesslab" / "server" / "openapi.yaml"
+SCHEMA = HERE / "src" / "api" / "schema.ts"
 INPUTS = ("src", "style", "schema", "package.json", "tsconfig.json", "yarn.lock")
 
 
@@ -29,7 +32,12 @@ def fingerprint() -> str:
 
 
 def main() -> int:
-    """`--write` stores the fingerprint; without it, the exit status says whether the build is fresh."""
+    """`--write` stores the fingerprint, `--schema` what the types were made from; without it, the exit status says whether the build is fresh."""
+    if sys.argv[1:] == ["--schema"]:
+        made_from = hashlib.sha256(DOCUMENT.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+        note = f"// Made by `make api` from harnesslab/server/openapi.yaml {made_from}\n"
+        SCHEMA.write_text(note + SCHEMA.read_text(encoding="utf-8"), encoding="utf-8", newline="\n")
+        return 0
     if sys.argv[1:] == ["--write"]:
         STAMP.write_text(fingerprint() + "\n", encoding="utf-8")
         return 0

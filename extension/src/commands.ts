@@ -6,7 +6,7 @@ import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import type { ActionName } from './api';
 import { labIcon } from './icons';
-import { CommandIDs } from './ids';
+import { CommandIDs, actCommand } from './ids';
 import type { Target } from './model/links';
 import type { Session } from './model/session';
 import { IActWords, actWords } from './model/vocabulary';
@@ -61,7 +61,7 @@ export function addCommands(options: {
     isEnabled: hasLab,
     execute: () => session.lab !== null && ui.openFolder(session.lab)
   });
-  commands.addCommand(CommandIDs.undo, {
+  commands.addCommand(actCommand('undo'), {
     label: () => trans.__('Undo the Last Decision…'),
     describedBy: nothing,
     isEnabled: () => Boolean(session.overview?.undo),
@@ -108,11 +108,12 @@ export function addCommands(options: {
   });
 
   // Undo has a command of its own, for the last decision whatever is chosen.
-  for (const [action, words] of Object.entries(actWords(trans)) as [ActionName, IActWords][]) {
+  const acts = Object.entries(actWords(trans)) as [ActionName, IActWords][];
+  for (const [action, words] of acts) {
     if (action === 'undo') {
       continue;
     }
-    commands.addCommand(CommandIDs[action], {
+    commands.addCommand(actCommand(action), {
       label: trans.__('%1…', words.title),
       describedBy: { args: TARGET },
       isEnabled: args => chosen(args) !== null,
@@ -156,7 +157,7 @@ export function addCommands(options: {
 
   if (palette) {
     const category = trans.__('Harness');
-    for (const command of Object.values(CommandIDs)) {
+    for (const command of [...Object.values(CommandIDs), ...acts.map(([act]) => actCommand(act))]) {
       if (command !== CommandIDs.route && command !== CommandIDs.openRef) {
         palette.addItem({ command, category });
       }

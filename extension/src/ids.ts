@@ -1,3 +1,5 @@
+import type { ActionName } from './api';
+
 /** Names that other code, settings and tests refer to. */
 export const PLUGIN_ID = 'harnesslab-labextension:plugin';
 export const NAMESPACE = 'harnesslab-refs';
@@ -10,14 +12,12 @@ export const CommandIDs = {
   compare: 'harnesslab:compare',
   compareBaseline: 'harnesslab:compare-baseline',
   openFolder: 'harnesslab:open-folder',
-  undo: 'harnesslab:undo',
-  promote: 'harnesslab:promote',
-  reject: 'harnesslab:reject',
-  shelve: 'harnesslab:shelve',
-  override: 'harnesslab:override',
-  rollback: 'harnesslab:rollback',
-  retry: 'harnesslab:retry',
   copyCell: 'harnesslab:copy-cell',
   export: 'harnesslab:export',
   route: 'harnesslab:route'
 } as const;
+
+/** The command of an act, such as `harnesslab:promote`. */
+export function actCommand(act: ActionName): string {
+  return `harnesslab:${act}`;
+}

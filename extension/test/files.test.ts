@@ -4,18 +4,22 @@ import openapiTS, { astToString } from 'openapi-typescript';
 import { format, resolveConfig } from 'prettier';
 import { describe, expect, it } from 'vitest';
 
-import { CommandIDs } from '../src/ids';
+import { nullTranslator } from '@jupyterlab/translation';
+
+import type { ActionName } from '../src/api';
+import { CommandIDs, actCommand } from '../src/ids';
 import { DEFAULTS } from '../src/model/settings';
+import { actWords } from '../src/model/vocabulary';
 
 const path = (name: string) => new URL(`../${name}`, import.meta.url);
 
 describe('files that are made from others', () => {
-  it('src/api/schema.ts is what `jlpm types` makes of the OpenAPI document', async () => {
+  it('src/api/schema.ts is what `make api` makes of the OpenAPI document', async () => {
     const file = path('src/api/schema.ts');
     const made = astToString(await openapiTS(path('../harnesslab/server/openapi.yaml')));
     const options = { ...(await resolveConfig(file)), parser: 'typescript' };
-    // The command writes a header that the library does not.
-    const body = (await readFile(file, 'utf-8')).replace(/^\/\*\*[^]*?\*\/\s*/, '');
+    // The command writes headers that the library does not.
+    const body = (await readFile(file, 'utf-8')).replace(/^\/\/.*\s*\/\*\*[^]*?\*\/\s*/, '');
     expect(body).toBe(await format(made, options));
   });
 });
@@ -32,9 +36,17 @@ describe('schema/plugin.json', async () => {
     expect(defaults).toEqual(DEFAULTS);
   });
 
+  const acts = Object.keys(actWords(nullTranslator.load('harnesslab'))).map(act =>
+    actCommand(act as ActionName)
+  );
+  const used = [...JSON.stringify(schema).matchAll(/"command":"([^"]+)"/g)].map(match => match[1]);
+
   it('names only commands that exist', () => {
-    const known = new Set<string>(Object.values(CommandIDs));
-    const used = JSON.stringify(schema).matchAll(/"command":"([^"]+)"/g);
-    expect([...used].map(match => match[1]).filter(command => !known.has(command))).toEqual([]);
+    const known = new Set<string>([...Object.values(CommandIDs), ...acts]);
+    expect(used.filter(command => !known.has(command))).toEqual([]);
+  });
+
+  it('offers every act in a menu', () => {
+    expect(acts.filter(command => !used.includes(command))).toEqual([]);
   });
 });

@@ -27,7 +27,7 @@ class FakeClient {
   async labs(): Promise<unknown> {
     this.calls.push('labs');
     return {
-      items: this.paths.map(path => ({ path, name: path, kind: 'lab', problem: null })),
+      items: this.paths.map(path => ({ path, name: path, kind: 'lab' })),
       truncated: false,
       problems: []
     };

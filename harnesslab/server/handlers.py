@@ -15,10 +15,11 @@ from jupyter_server.utils import url_path_join
 from pydantic import ValidationError
 
 from harnesslab.ledger import whoami
-from harnesslab.server import queries
-from harnesslab.server.core import actions, exports, overview, refs, trajectories
+from harnesslab.server import answers, queries
+from harnesslab.server.core import actions, exports
 from harnesslab.server.core.labs import Labs
 from harnesslab.server.problems import Problem, problem_of
+from harnesslab.server.routes import READS, Route
 from harnesslab.server.worker import Worker
 
 MAX_BODY = 20_000
@@ -42,10 +43,9 @@ class Shared:
 
 
 class Handler(APIHandler):
-    """Base of all. `query` is the model of the endpoint's parameters."""
+    """Base of all."""
 
     auth_resource = SETTING
-    query: type[queries.Parameters]
 
     @property
     def shared(self) -> Shared:
@@ -74,13 +74,13 @@ class Handler(APIHandler):
         error = kwargs.get("exc_info", (None, None, None))[1]
         if isinstance(error, tornado.web.HTTPError):
             code = {400: "bad_request", 403: "forbidden", 404: "not_found"}.get(status_code, "internal")
-            body = {"code": code, "message": str(error.log_message or error.reason or "The request was refused.")}
+            message = str(error.log_message or error.reason or "The request was refused.")
         else:
             problem = problem_of(error if isinstance(error, Exception) else RuntimeError())
             self.set_status(problem.status)
-            body = problem.to_json()
+            code, message = problem.code, str(problem)
         self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps(body))
+        self.finish(answers.Problem(code=code, message=message).model_dump_json())
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
         """A problem that is told to the user is no traceback in the log."""
@@ -91,24 +91,23 @@ class Handler(APIHandler):
 
 
 class ReadHandler(Handler):
-    """A `GET` that answers in JSON: `ask` is called in a thread with the labs and the checked parameters."""
+    """A `GET` that answers in JSON, as its route says."""
 
-    def initialize(self, query: type[queries.Parameters], ask: Callable[[Labs, Any], Any]) -> None:
-        """Called by tornado with what the route says."""
-        self.query, self.ask = query, ask
+    def initialize(self, route: Route) -> None:
+        """Called by tornado."""
+        self.route = route
 
     @tornado.web.authenticated
     @authorized
     async def get(self) -> None:
         """Answer the question of the route."""
-        asked = self.parameters(self.query)
-        self.finish(json.dumps(await self.answer(lambda: self.ask(self.shared.labs, asked))))
+        asked = self.parameters(self.route.query)
+        found: answers.Answer = await self.answer(lambda: self.route.ask(self.shared.labs, asked))
+        self.finish(found.model_dump_json())
 
 
 class ActionsHandler(Handler):
     """`/actions`."""
-
-    query = queries.ActionBody
 
     @tornado.web.authenticated
     @authorized
@@ -123,12 +122,12 @@ class ActionsHandler(Handler):
         asked = _checked(queries.ActionBody, given)
         known = self._person()
 
-        def work() -> dict[str, Any]:
+        def work() -> answers.Done:
             lab = self.shared.labs.get(asked.lab)
             who = known or whoami(lab.folder)
-            return actions.act(lab, asked.action, asked.ref, asked.expect.model_dump(), who, asked.why)
+            return actions.act(lab, asked.action, asked.ref, asked.expect, who, asked.why)
 
-        self.finish(json.dumps(await self.answer(work)))
+        self.finish((await self.answer(work)).model_dump_json())
 
     def _person(self) -> str:
         """The user's name where the identity provider knows one; behind a bare token everybody is anonymous."""
@@ -141,8 +140,6 @@ class ActionsHandler(Handler):
 class ExportHandler(Handler):
     """`/export`."""
 
-    query = queries.RefQuery
-
     @tornado.web.authenticated
     @authorized
     async def get(self) -> None:
@@ -154,26 +151,10 @@ class ExportHandler(Handler):
         self.finish(data, set_content_type="application/zip")
 
 
-READS: dict[str, tuple[type[queries.Parameters], Callable[[Labs, Any], Any]]] = {
-    "labs": (queries.LabsQuery, lambda labs, q: overview.labs(labs, q.roots.splitlines(), q.depth)),
-    "lab": (queries.LabQuery, lambda labs, q: overview.overview(labs.get(q.lab))),
-    "live": (queries.LabQuery, lambda labs, q: overview.live(labs.get(q.lab))),
-    "history": (queries.Paged, lambda labs, q: overview.history(labs.get(q.lab), q.offset, q.limit)),
-    "refs": (queries.RefsQuery, lambda labs, q: refs.page(labs.get(q.lab), q.filters(), q.offset, q.limit)),
-    "ref": (queries.RefQuery, lambda labs, q: refs.detail(labs.get(q.lab), q.ref)),
-    "diff": (queries.DiffQuery, lambda labs, q: refs.diff(labs.get(q.lab), q.base, q.head)),
-    "trajectories": (queries.TrajectoriesQuery, lambda labs, q: trajectories.pair(labs.get(q.lab), q.ref, q.task)),
-    "step": (queries.StepQuery, lambda labs, q: trajectories.full_step(labs.get(q.lab), q.episode, q.index)),
-    "plan": (queries.PlanQuery, lambda labs, q: actions.plan(labs.get(q.lab), q.action, q.ref)),
-    "cell": (queries.CellQuery, lambda labs, q: exports.cell(labs.get(q.lab), q.ref, q.notebook)),
-}
-"""Endpoint to its parameters and the question that it asks."""
-
-
 def routes() -> list[tuple[str, type[Handler], dict[str, Any]]]:
     """Every route below `/harnesslab/`: name, handler, and the arguments of its `initialize`."""
     reads: list[tuple[str, type[Handler], dict[str, Any]]] = [
-        (name, ReadHandler, {"query": query, "ask": ask}) for name, (query, ask) in READS.items()
+        (route.name, ReadHandler, {"route": route}) for route in READS
     ]
     return [*reads, ("export", ExportHandler, {}), ("actions", ActionsHandler, {})]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from harnesslab.errors import BaselineMoved, ConfigError, HarnesslabError, LabLocked, StoreError
 from harnesslab.store import RetryConflict
 
@@ -27,7 +25,7 @@ STATUS: dict[str, int] = {
     "internal": 500,
     "deadline": 504,
 }
-"""The HTTP status of each code; `openapi.yaml` lists the same codes."""
+"""The HTTP status of each code."""
 
 
 class Problem(HarnesslabError):
@@ -41,10 +39,6 @@ class Problem(HarnesslabError):
     def status(self) -> int:
         """The HTTP status."""
         return STATUS[self.code]
-
-    def to_json(self) -> dict[str, Any]:
-        """The body of the answer."""
-        return {"code": self.code, "message": str(self)}
 
 
 def problem_of(error: Exception) -> Problem:

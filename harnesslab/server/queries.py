@@ -1,15 +1,22 @@
-"""The parameters of each endpoint, checked before anything else sees them. A test compares them with `openapi.yaml`."""
+"""The parameters of each endpoint, checked before anything else sees them; `openapi.yaml` is made from them, too."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from harnesslab.ledger import Act
+from harnesslab.server.answers import Expectation
 
-LabPath = Annotated[str, StringConstraints(max_length=1024)]
-RefName = Annotated[str, StringConstraints(max_length=250)]
+LabPath = Annotated[
+    str,
+    StringConstraints(max_length=1024),
+    Field(description="The lab's path below the Jupyter root, with forward slashes; `.` is the root itself"),
+]
+RefName = Annotated[
+    str, StringConstraints(max_length=250), Field(description="A full ref name, a commit hash, or HEAD")
+]
 Words = Annotated[str, StringConstraints(max_length=200)]
 
 
@@ -22,8 +29,10 @@ class Parameters(BaseModel):
 class LabsQuery(Parameters):
     """`GET /labs`."""
 
-    roots: Annotated[str, StringConstraints(max_length=4096)] = ""
-    depth: Annotated[int, Field(ge=0, le=6)] = 3
+    roots: str = Field(
+        default="", max_length=4096, description="Folders to search, one a line; empty means the Jupyter root"
+    )
+    depth: int = Field(default=3, ge=0, le=6, description="How deep to search below each folder")
 
 
 class LabQuery(Parameters):
@@ -42,17 +51,15 @@ class Paged(LabQuery):
 class RefsQuery(Paged):
     """`GET /refs`."""
 
-    state: Literal["pending", "rejected", "promoted"] = "rejected"
-    text: Words = ""
+    state: Literal["pending", "rejected", "promoted"] = Field(
+        default="rejected", description="pending includes measured and undecided"
+    )
+    text: Words = Field(default="", description="Part of the name, the description or the reason")
     layer: Literal["", "contract", "skill", "action", "regulation"] = ""
-    reason: Words = ""
+    reason: Words = Field(default="", description="Part of the reason")
     decider: Literal["", "criterion", "person"] = ""
     sort: Literal["time", "delta"] = "time"
     order: Literal["asc", "desc"] = "desc"
-
-    def filters(self) -> dict[str, Any]:
-        """What `core.refs.page` takes."""
-        return self.model_dump(exclude={"lab", "offset", "limit"})
 
 
 class RefQuery(LabQuery):
@@ -64,7 +71,9 @@ class RefQuery(LabQuery):
 class CellQuery(RefQuery):
     """`GET /cell`."""
 
-    notebook: LabPath = ""
+    notebook: str = Field(
+        default="", max_length=1024, description="Path of the notebook that gets the cell, for relative paths in it"
+    )
 
 
 class DiffQuery(LabQuery):
@@ -91,13 +100,6 @@ class PlanQuery(RefQuery):
     """`GET /plan`."""
 
     action: Act
-
-
-class Expectation(Parameters):
-    """The commits that the person has seen."""
-
-    baseline: str
-    ref: str
 
 
 class ActionBody(Parameters):

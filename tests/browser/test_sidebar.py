@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -18,6 +19,9 @@ from typing import Any
 import labmaker
 import pytest
 from labdriver import LOAD_MS, LabServer, open_lab, run_command, save_notebook, set_theme, wait_for_lab
+
+from harnesslab.ledger import Ledger
+from harnesslab.store import LabRepo
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]  # the first test waits until JupyterLab has started
 
@@ -271,6 +275,22 @@ def test_reject_with_a_reason_from_the_context_menu(page: Any, sidebar: Any, kit
     confirm(page, "Undo")
     sidebar.get_by_text("Rejected (2)").wait_for()
     assert kitchen.ref("candidates", "undecided") in kitchen.refs()
+
+
+def test_a_measured_candidate_is_shown_with_its_verdict(page: Any, sidebar: Any, kitchen: Kitchen) -> None:
+    with contextlib.closing(LabRepo.open(kitchen.folder)) as repo:
+        candidate = repo.candidate(kitchen.ids["pending"])
+        solved = {"baseline": ["t0"], "candidate": ["t0", "t1"]}
+        Ledger(repo).measured(candidate.id, labmaker.verdict(candidate, solved, "promote", why="gains t1"))
+    page.get_by_role("tab", name=re.compile("Pending")).click()
+    row = sidebar.locator(f"{ROW}[data-state=measured]")
+    row.get_by_text("Measured", exact=True).wait_for()
+    assert row.locator("[data-column=verdict]").inner_text() == "promote"
+    assert {"gains t1", "+1"} <= set(row.inner_text().splitlines())
+    view = open_row(page, "Pending", "skill/recipe")
+    view.get_by_text("StrictPareto").wait_for()
+    assert "Nobody" not in view.inner_text() and "by the criterion" not in view.inner_text()
+    assert view.get_by_role("button", name="Promote…").is_enabled()
 
 
 def test_override(page: Any, sidebar: Any, kitchen: Kitchen) -> None:

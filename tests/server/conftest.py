@@ -75,7 +75,7 @@ def fetch(jp_fetch: Any, check_answer: Callable[[str, str, int, Any], None]) -> 
 
 
 @pytest.fixture(scope="session")
-def openapi() -> dict[str, Any]:
+def openapi_document() -> dict[str, Any]:
     """The OpenAPI document."""
     import yaml
 
@@ -87,7 +87,7 @@ def openapi() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def check_answer(openapi: dict[str, Any]) -> Callable[[str, str, int, Any], None]:
+def check_answer(openapi_document: dict[str, Any]) -> Callable[[str, str, int, Any], None]:
     """Compare an answer with the schema that the OpenAPI document gives for it; unknown keys fail too."""
     import jsonschema
 
@@ -97,10 +97,10 @@ def check_answer(openapi: dict[str, Any]) -> Callable[[str, str, int, Any], None
             return {key: closed(value) for key, value in schema.items()} | extra
         return [closed(each) for each in schema] if isinstance(schema, list) else schema
 
-    components = closed(openapi["components"])
+    components = closed(openapi_document["components"])
 
     def check(name: str, verb: str, status: int, answer: Any) -> None:
-        operation = openapi["paths"][f"/{name}"][verb]
+        operation = openapi_document["paths"][f"/{name}"][verb]
         if status == 200:
             schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
         else:

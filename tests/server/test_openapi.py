@@ -1,40 +1,21 @@
-"""The OpenAPI document says what the handlers do, and the front end is made from it."""
+"""The OpenAPI document and the types of the front end are made from the models, and are up to date."""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import re
+from pathlib import Path
+from typing import Any, get_args
 
-from pydantic import BaseModel
+import pytest
 
 from harnesslab._version import __version__
+from harnesslab.ledger import ACTS, Act
+from harnesslab.server import answers, openapi
 from harnesslab.server.handlers import Handler, routes
-from harnesslab.server.queries import ActionBody
+from harnesslab.store import STATES
 
-
-def resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """The node itself or what its `$ref` names."""
-    if "$ref" not in node:
-        return node
-    found: Any = document
-    for part in node["$ref"].removeprefix("#/").split("/"):
-        found = found[part]
-    return dict(found)
-
-
-def described(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """What a schema demands, in the terms that pydantic uses too."""
-    schema = resolved(document, schema)
-    keys = ("type", "enum", "default", "minimum", "maximum", "maxLength")
-    return {key: schema[key] for key in keys if key in schema}
-
-
-def demanded(model: type[BaseModel]) -> dict[str, tuple[dict[str, Any], bool]]:
-    """Each field of a model: what it demands and whether it must be given."""
-    schema = model.model_json_schema()
-    fields = {}
-    for name, node in schema["properties"].items():
-        fields[name] = (described(schema, node), name in schema.get("required", []))
-    return fields
+SCHEMA_TS = Path(__file__).resolve().parents[2] / "extension" / "src" / "api" / "schema.ts"
 
 
 def verbs(handler: type[Handler]) -> set[str]:
@@ -42,31 +23,44 @@ def verbs(handler: type[Handler]) -> set[str]:
     return {verb for verb in ("get", "post", "put", "patch", "delete") if verb in vars(handler)}
 
 
-def test_paths_and_verbs_agree(openapi: dict[str, Any]) -> None:
-    assert {path: set(item) for path, item in openapi["paths"].items()} == {
+def test_the_document_is_that_of_the_models() -> None:
+    assert openapi.FILE.read_text(encoding="utf-8") == openapi.text(), "run `make api` and commit what it writes"
+
+
+def test_the_types_of_the_front_end_are_made_from_the_document() -> None:
+    made_from = re.search(r"openapi\.yaml ([0-9a-f]{64})", SCHEMA_TS.read_text(encoding="utf-8"))
+    digest = hashlib.sha256(openapi.FILE.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+    assert made_from is not None and made_from[1] == digest, "run `make api` and commit what it writes"
+
+
+def test_a_changed_model_changes_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    class More(answers.Live):
+        """With one field more."""
+
+        extra: int
+
+    monkeypatch.setattr(
+        openapi, "READS", [openapi.READS[0].__class__("live", "x", "x", openapi.queries.LabQuery, More, print)]
+    )
+    assert openapi.text() != openapi.FILE.read_text(encoding="utf-8")
+
+
+def test_paths_and_verbs_agree(openapi_document: dict[str, Any]) -> None:
+    assert {path: set(item) for path, item in openapi_document["paths"].items()} == {
         f"/{name}": verbs(handler) for name, handler, _ in routes()
     }
 
 
-def test_parameters_agree(openapi: dict[str, Any]) -> None:
-    for name, handler, arguments in routes():
-        operation = openapi["paths"][f"/{name}"]
-        if "get" not in operation:
-            continue
-        given = {}
-        for parameter in operation["get"]["parameters"]:
-            parameter = resolved(openapi, parameter)
-            given[parameter["name"]] = (described(openapi, parameter["schema"]), parameter.get("required", False))
-        assert given == demanded(arguments.get("query", getattr(handler, "query", None))), name
+def test_the_words_are_those_of_the_ledger(openapi_document: dict[str, Any]) -> None:
+    schemas = openapi_document["components"]["schemas"]
+    assert schemas["Plan"]["properties"]["action"]["enum"] == list(ACTS) == list(get_args(Act))
+    assert set(schemas["RefRow"]["properties"]["state"]["enum"]) == {*STATES, "commit"}
 
 
-def test_the_body_of_an_action_agrees(openapi: dict[str, Any]) -> None:
-    schema = openapi["components"]["schemas"]["Action"]
-    given = {
-        name: (described(openapi, node), name in schema["required"]) for name, node in schema["properties"].items()
-    }
-    given["expect"] = ({"type": "object"}, True)
-    assert given == demanded(ActionBody)
+def test_every_field_of_an_answer_is_always_sent(openapi_document: dict[str, Any]) -> None:
+    for name, schema in openapi_document["components"]["schemas"].items():
+        if name != "ActionBody":
+            assert set(schema["required"]) == set(schema["properties"]), name
 
 
 def test_every_verb_is_authenticated_and_authorised() -> None:
@@ -78,5 +72,5 @@ def test_every_verb_is_authenticated_and_authorised() -> None:
             assert method.__wrapped__.__wrapped__, (handler, verb)
 
 
-def test_the_document_has_the_version_of_the_package(openapi: dict[str, Any]) -> None:
-    assert openapi["info"]["version"] == __version__
+def test_the_document_has_the_version_of_the_package(openapi_document: dict[str, Any]) -> None:
+    assert openapi_document["info"]["version"] == __version__

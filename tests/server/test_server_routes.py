@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import shlex
 import zipfile
@@ -13,6 +14,7 @@ import pytest
 
 from harnesslab.ledger import Ledger
 from harnesslab.magics import _parser
+from harnesslab.server.core import columns
 from harnesslab.store import LabRepo, RunStore
 
 LAB = "labs/kitchen"
@@ -277,3 +279,29 @@ async def test_foreign_repositories_are_read_only(fetch: Any, jp_root_dir: Path)
     status, problem = await fetch("actions", body)
     assert (status, problem["code"]) == (409, "read_only")
     assert labmaker.git(jp_root_dir / "swe", "for-each-ref") == before
+
+
+async def test_a_measured_candidate_has_its_verdict(fetch: Any, lab: dict[str, str], jp_root_dir: Path) -> None:
+    with contextlib.closing(LabRepo.open(jp_root_dir / LAB)) as repo:
+        candidate = repo.candidate(lab["pending"])
+        said = labmaker.verdict(candidate, {"baseline": ["t0"], "candidate": ["t0", "t1"]}, "promote", why="gains t1")
+        Ledger(repo).measured(candidate.id, said)
+    _, page = await fetch("refs", lab=LAB, state="pending", reason="gains")
+    [row] = page["items"]
+    assert (row["state"], row["decision"], row["delta"], row["why"]) == ("measured", "promote", 1, "gains t1")
+    assert (row["decided_by"], row["when"], row["override"]) == (None, None, False)
+    assert {"name": "verdict", "value": "promote", "listed": True} in row["columns"]
+    _, detail = await fetch("ref", lab=LAB, ref=row["ref"])
+    assert detail["verdict"]["criterion"] == "StrictPareto" and len(detail["tasks"]) == 2
+    assert detail["actions"] == ["promote", "reject", "shelve"]
+
+
+async def test_a_column_is_declared_once(fetch: Any, lab: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = columns.Column("model_calls", lambda _, verdict: verdict and verdict.cost.get("calls"), listed=True)
+    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, cost))
+    cell = {"name": "model_calls", "value": "44", "listed": True}
+    for state, count in (("rejected", 2), ("pending", 1)):
+        _, page = await fetch("refs", lab=LAB, state=state)
+        assert [row["columns"][-1] for row in page["items"]].count(cell) == count
+    _, detail = await fetch("ref", lab=LAB, ref=REF.format("rejected", lab["lost"]))
+    assert cell in detail["row"]["columns"]

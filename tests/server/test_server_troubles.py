@@ -161,6 +161,6 @@ async def test_an_unexpected_error_keeps_its_details_to_the_log(
     assert (status, problem["code"]) == (500, "internal") and "secret" not in problem["message"]
 
 
-def test_every_code_has_a_status(openapi: dict[str, Any]) -> None:
-    assert set(STATUS) == set(openapi["components"]["schemas"]["Problem"]["properties"]["code"]["enum"])
+def test_every_code_has_a_status(openapi_document: dict[str, Any]) -> None:
+    assert set(STATUS) == set(openapi_document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"])
     assert problem_of(Problem("locked", "x")).status == 409

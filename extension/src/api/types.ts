@@ -2,8 +2,8 @@ import type { components, operations } from './schema';
 
 type Schemas = components['schemas'];
 
-export type ActionName = Schemas['ActionName'];
-export type ActionBody = Schemas['Action'];
+export type ActionName = Schemas['Plan']['action'];
+export type ActionBody = Schemas['ActionBody'];
 export type Cell = Schemas['Cell'];
 export type Diff = Schemas['Diff'];
 export type DiffFile = Schemas['DiffFile'];

@@ -199,7 +199,7 @@ export class Session {
     if (remembered !== null && this._lab === null && (await this._answers(remembered))) {
       await this.choose(remembered);
     }
-    const usable = this._labs?.items.find(item => item.problem === null);
+    const usable = this._labs?.items.at(0);
     if (this._lab === null && usable) {
       await this.choose(usable.path);
     }

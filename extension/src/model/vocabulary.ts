@@ -1,6 +1,6 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { ActionName, RefRow } from '../api';
+import type { ActionName, RefQuery, RefRow } from '../api';
 
 /** What an act is called: on a button of a candidate, and as the title of its dialog. */
 export interface IActWords {
@@ -41,3 +41,6 @@ export function stateWords(trans: TranslationBundle): Record<RefRow['state'], IS
     commit: { label: trans.__('Commit'), waits: false }
   };
 }
+
+/** The tabs of the list of candidates, in order; those that wait for a decision share the first. */
+export const TABS: readonly RefQuery['state'][] = ['pending', 'rejected', 'promoted'];

@@ -10,7 +10,7 @@ export function Filters(props: {
 }): JSX.Element {
   const { trans } = useUi();
   const { query, change } = props;
-  const judged = query.state !== 'pending';
+  const decided = query.state !== 'pending';
   return (
     <div className="jp-harnesslab-Filters" role="search" aria-label={trans.__('Filter the refs')}>
       <input
@@ -22,17 +22,15 @@ export function Filters(props: {
         maxLength={200}
         onChange={event => change({ text: event.target.value })}
       />
-      {judged && (
-        <input
-          type="search"
-          className="jp-harnesslab-Input"
-          aria-label={trans.__('Reason')}
-          placeholder={trans.__('Filter reason')}
-          value={query.reason}
-          maxLength={200}
-          onChange={event => change({ reason: event.target.value })}
-        />
-      )}
+      <input
+        type="search"
+        className="jp-harnesslab-Input"
+        aria-label={trans.__('Reason')}
+        placeholder={trans.__('Filter reason')}
+        value={query.reason}
+        maxLength={200}
+        onChange={event => change({ reason: event.target.value })}
+      />
       <select
         className="jp-harnesslab-Select"
         aria-label={trans.__('Layer')}
@@ -45,7 +43,7 @@ export function Filters(props: {
         <option value="action">{trans.__('action')}</option>
         <option value="regulation">{trans.__('regulation')}</option>
       </select>
-      {judged && (
+      {decided && (
         <select
           className="jp-harnesslab-Select"
           aria-label={trans.__('Decided by')}

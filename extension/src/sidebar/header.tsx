@@ -27,10 +27,8 @@ export function Header(props: { session: Session }): JSX.Element {
           <option value={session.lab ?? ''}>{shortPath(session.lab ?? '', paths)}</option>
         )}
         {found.map(item => (
-          <option key={item.path} value={item.path} title={item.problem?.message ?? item.path}>
-            {item.problem
-              ? trans.__('%1 (unusable)', shortPath(item.path, paths))
-              : shortPath(item.path, paths)}
+          <option key={item.path} value={item.path} title={item.path}>
+            {shortPath(item.path, paths)}
           </option>
         ))}
         <option value="">{trans.__('Choose by path…')}</option>

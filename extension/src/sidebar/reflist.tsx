@@ -6,6 +6,8 @@ import { formatDelta, rowName } from '../model/format';
 import { PagedList } from '../model/pages';
 import { useUi } from '../model/ui';
 import { stateWords } from '../model/vocabulary';
+import { factName } from '../model/words';
+import { CellText } from './cell';
 import { ErrorNote, Loading } from './messages';
 import { Layer } from './timeline';
 import { When } from './when';
@@ -209,6 +211,13 @@ function Row(props: { row: RefRow | undefined }): JSX.Element {
       <span className="jp-harnesslab-Meta">
         {row.layer !== null && <Layer layer={row.layer} />}
         {state.waits && row.state !== 'pending' && <span>{state.label}</span>}
+        {row.columns
+          .filter(column => column.listed)
+          .map(column => (
+            <span key={column.name} data-column={column.name} title={factName(column.name, trans)}>
+              <CellText value={column.value} short />
+            </span>
+          ))}
         {row.override && <span>{trans.__('override')}</span>}
         {who && <span>{who}</span>}
         <When stamp={when} short />

@@ -3,6 +3,7 @@ import React, { useId, useState } from 'react';
 import type { Overview, RefQuery } from '../api';
 import { useSettled } from '../model/hooks';
 import { useUi } from '../model/ui';
+import { TABS, stateWords } from '../model/vocabulary';
 import { Filters } from './filters';
 import { RefList } from './reflist';
 
@@ -10,8 +11,6 @@ type Tab = RefQuery['state'];
 
 /** How long typing must rest before the list is asked for, in milliseconds. */
 const REST_MS = 200;
-
-const TABS: readonly Tab[] = ['pending', 'rejected', 'promoted'];
 
 const NO_FILTER: Omit<RefQuery, 'state'> = {
   text: '',
@@ -29,11 +28,7 @@ export function RefTabs(props: { overview: Overview }): JSX.Element {
   const [tab, setTab] = useState<Tab>('rejected');
   const [filter, setFilter] = useState(NO_FILTER);
   const id = useId();
-  const names: Record<Tab, string> = {
-    pending: trans.__('Pending'),
-    rejected: trans.__('Rejected'),
-    promoted: trans.__('Promoted')
-  };
+  const words = stateWords(trans);
   const move = (step: number) => {
     const next = TABS[(TABS.indexOf(tab) + step + TABS.length) % TABS.length];
     setTab(next);
@@ -45,8 +40,8 @@ export function RefTabs(props: { overview: Overview }): JSX.Element {
     promoted: trans.__('Nothing was promoted yet.')
   };
   const settled = useSettled(filter, REST_MS);
-  // A decider or reason that is hidden for pending refs must not filter them.
-  const shown = tab === 'pending' ? { ...settled, reason: '', decider: '' as const } : settled;
+  // A decider that is hidden for pending refs must not filter them.
+  const shown = tab === 'pending' ? { ...settled, decider: '' as const } : settled;
   const filtered = Boolean(shown.text || shown.reason || shown.layer || shown.decider);
   return (
     <section className="jp-harnesslab-Refs" aria-label={trans.__('Candidates')}>
@@ -67,7 +62,7 @@ export function RefTabs(props: { overview: Overview }): JSX.Element {
               }
             }}
           >
-            {`${names[each]} (${counts[each]})`}
+            {`${words[each].label} (${counts[each]})`}
           </button>
         ))}
       </div>
@@ -85,7 +80,7 @@ export function RefTabs(props: { overview: Overview }): JSX.Element {
           lab={lab.path}
           query={{ state: tab, ...shown }}
           version={version}
-          label={names[tab]}
+          label={words[tab].label}
           nothing={
             filtered ? (
               <>

@@ -1,9 +1,10 @@
 import React, { useEffect, useId, useState } from 'react';
 
-import type { Client, RefQuery } from '../api';
+import type { Client } from '../api';
 import { rowName, shortRef } from '../model/format';
 import { useSettled } from '../model/hooks';
 import { useUi } from '../model/ui';
+import { TABS } from '../model/vocabulary';
 import { DiffPane } from './diff';
 import { CopyLink } from './link';
 
@@ -113,12 +114,11 @@ function RefInput(props: {
 }
 
 async function findChoices(client: Client, lab: string, typed: string): Promise<IChoice[]> {
-  const states: RefQuery['state'][] = ['pending', 'rejected', 'promoted'];
   const text = typed.slice(0, 200);
   const query = { text, layer: '', reason: '', decider: '', sort: 'time', order: 'desc' } as const;
   const [history, ...pages] = await Promise.all([
     client.history(lab, 0, CHOICES),
-    ...states.map(state => client.refs(lab, { ...query, state }, 0, CHOICES))
+    ...TABS.map(state => client.refs(lab, { ...query, state }, 0, CHOICES))
   ]);
   return [
     { value: 'HEAD', label: history.items.at(0)?.subject ?? '' },

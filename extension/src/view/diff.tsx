@@ -56,8 +56,7 @@ function FileDiff(props: { file: DiffFile }): JSX.Element {
   const words = {
     added: trans.__('added'),
     deleted: trans.__('deleted'),
-    modified: trans.__('modified'),
-    renamed: trans.__('renamed from %1', file.old_path ?? '')
+    modified: trans.__('modified')
   };
   const before = trans.__('%1 before', file.path);
   const after = trans.__('%1 after', file.path);
@@ -121,7 +120,7 @@ function mergeView(
     b: { doc: file.head_text, extensions: side(after) },
     gutter: true,
     // Of a file that is new or gone all is changed; to underline every word of it would only be noise.
-    highlightChanges: file.status === 'modified' || file.status === 'renamed',
+    highlightChanges: file.status === 'modified',
     collapseUnchanged: { margin: 3, minSize: 6 },
     // Texts of others: never let a diff hang the page.
     diffConfig: { scanLimit: 1000, timeout: 200 }

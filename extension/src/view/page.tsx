@@ -6,6 +6,8 @@ import { formatDelta, rowName, shortRef } from '../model/format';
 import { useAnswer } from '../model/hooks';
 import { useUi } from '../model/ui';
 import { stateWords } from '../model/vocabulary';
+import { factName } from '../model/words';
+import { CellText } from '../sidebar/cell';
 import { ErrorNote, Loading } from '../sidebar/messages';
 import { Layer } from '../sidebar/timeline';
 import { When } from '../sidebar/when';
@@ -119,20 +121,14 @@ function Headline(props: { detail: RefDetail }): JSX.Element {
             ? formatDelta(row.delta)
             : trans.__('%1 (from %2 to %3)', formatDelta(row.delta), ...solved)}
         </dd>
-        {row.kind !== null && (
-          <>
-            <dt>{trans.__('Kind')}</dt>
-            <dd>{row.kind}</dd>
-          </>
-        )}
-        {row.estimator !== null && (
-          <>
-            <dt>{trans.__('Proposed by')}</dt>
+        {row.columns.map(column => (
+          <React.Fragment key={column.name}>
+            <dt>{factName(column.name, trans)}</dt>
             <dd>
-              {row.estimator}, <When stamp={row.proposed} />
+              <CellText value={column.value} />
             </dd>
-          </>
-        )}
+          </React.Fragment>
+        ))}
         <dt>{trans.__('Ref')}</dt>
         <dd>
           <code>{row.ref}</code> <code>{shortRef(row.commit)}</code>

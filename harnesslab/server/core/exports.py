@@ -8,8 +8,9 @@ import re
 import shlex
 import zipfile
 
+from harnesslab.server.answers import Cell
 from harnesslab.server.core.labs import Lab
-from harnesslab.server.core.refs import find_candidate, resolve
+from harnesslab.server.core.refs import resolve
 from harnesslab.server.core.text import clip
 
 MAGIC_PATH = re.compile(r"(contract|skill|action|regulation)/[\w.-]+\.(yaml|py)", re.ASCII)
@@ -21,7 +22,7 @@ ZIP_TIME = (2020, 1, 1, 0, 0, 0)
 """The time stamp of every entry: the same commit gives the same bytes."""
 
 
-def cell(lab: Lab, ref: str, notebook: str = "") -> dict[str, str]:
+def cell(lab: Lab, ref: str, notebook: str = "") -> Cell:
     """The source of a notebook cell: the change of a candidate as `%%intervention`, or code that opens the lab.
 
     `notebook` is the path of the notebook below the Jupyter root: its kernel starts in its folder. A repository of
@@ -29,19 +30,19 @@ def cell(lab: Lab, ref: str, notebook: str = "") -> dict[str, str]:
     """
     path = posixpath.relpath(lab.path, posixpath.dirname(notebook.strip("/")) or ".")
     if lab.repo is None:
-        return {
-            "source": f"from harnesslab.store import list_foreign\n\ntotal, candidates = list_foreign({path!r})\ncandidates"
-        }
-    candidate = find_candidate(lab, ref)
+        return Cell(
+            source=f"from harnesslab.store import list_foreign\n\ntotal, candidates = list_foreign({path!r})\ncandidates"
+        )
+    candidate = lab.find(ref)
     if candidate is None or not candidate.parent:
-        return {"source": f"import harnesslab as hl\n\nlab = hl.Lab.open({path!r})\nlab.log()"}
+        return Cell(source=f"import harnesslab as hl\n\nlab = hl.Lab.open({path!r})\nlab.log()")
     files = lab.git.diff(candidate.parent, candidate.commit).files
     about = clip(" ".join(candidate.subject.split()), 200)
     if len(files) == 1 and files[0].after is not None and MAGIC_PATH.fullmatch(files[0].path):
         said = f" --about {shlex.quote(about)}" if MAGIC_ABOUT.fullmatch(about) else ""
-        return {"source": f"%%intervention {files[0].path}{said}\n{files[0].after}"}
+        return Cell(source=f"%%intervention {files[0].path}{said}\n{files[0].after}")
     changes = ",\n".join(f"    {file.path!r}: {file.after!r}" for file in files)
-    return {"source": f"# {about}\nestimator.add_files({{\n{changes},\n}}, about={about!r})"}
+    return Cell(source=f"# {about}\nestimator.add_files({{\n{changes},\n}}, about={about!r})")
 
 
 def archive(lab: Lab, ref: str) -> bytes:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from harnesslab.ledger import Ledger
-from harnesslab.server.core.roots import Kind, guard_repository, kind_of, resolve_folder
+from harnesslab.ledger import Candidate, Ledger
+from harnesslab.server.answers import LabKind, LabSummary
+from harnesslab.server.core.roots import guard_repository, kind_of, resolve_folder
 from harnesslab.server.problems import Problem
-from harnesslab.store import LabRepo, Repository, RunStore
+from harnesslab.store import LabRepo, Repository, RunStore, foreign_version
 
 MAX_OPEN = 8
 
@@ -23,15 +25,10 @@ class Lab:
     path: str
     """Below the Jupyter root, with forward slashes."""
     folder: Path
-    kind: Kind
+    kind: LabKind
     git: Repository
     repo: LabRepo | None
     runs: RunStore | None
-
-    @property
-    def name(self) -> str:
-        """The name of its folder."""
-        return self.folder.name
 
     @property
     def ledger(self) -> Ledger:
@@ -40,9 +37,21 @@ class Lab:
             raise Problem("read_only", f"{self.path} was trained with harness-training; its refs are shown read-only.")
         return Ledger(self.repo)
 
-    def summary(self) -> dict[str, object]:
+    def summary(self) -> LabSummary:
         """The lab in a list of labs."""
-        return {"path": self.path, "name": self.name, "kind": self.kind, "problem": None}
+        return LabSummary(path=self.path, name=self.folder.name, kind=self.kind)
+
+    def find(self, ref: str) -> Candidate | None:
+        """The candidate that a ref or a commit id names, whatever became of it; None if it names no candidate."""
+        return None if self.repo is None else self.repo.find(ref)
+
+    def version(self) -> str:
+        """Changes when a ref, a verdict, or the list of runs changes; not with each episode."""
+        parts = foreign_version(self.folder) if self.repo is None else self.repo.version()
+        if self.runs is not None:
+            latest = self.runs.runs(limit=3)
+            parts += "".join(f"|{run['id']}{run['status']}{run['finished']}" for run in latest)
+        return hashlib.sha256(parts.encode()).hexdigest()[:20]
 
     def close(self) -> None:
         """Close the databases."""
@@ -92,7 +101,7 @@ class Labs:
             lab.close()
 
 
-def _open_lab(path: str, folder: Path, kind: Kind) -> Lab:
+def _open_lab(path: str, folder: Path, kind: LabKind) -> Lab:
     if kind == "harness-training":
         return Lab(path, folder, kind, Repository(folder), None, None)
     repo = LabRepo.open(folder)

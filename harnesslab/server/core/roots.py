@@ -8,11 +8,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
+from harnesslab.server.answers import LabKind
 from harnesslab.server.problems import Problem
-
-Kind = Literal["lab", "harness-training"]
 
 MANIFEST = "harness.toml"
 FOREIGN_REFS = ("refs/candidates", "refs/experiments/runs")
@@ -51,7 +49,7 @@ def guard_repository(root: Path, folder: Path, path: str) -> None:
             raise _outside(path)
 
 
-def kind_of(folder: Path) -> Kind | None:
+def kind_of(folder: Path) -> LabKind | None:
     """What kind of repository a folder is, from its files alone (no git process); None if it is neither."""
     git_dir = _git_dir(folder)
     if git_dir is None:
@@ -67,7 +65,7 @@ def kind_of(folder: Path) -> Kind | None:
 class Found:
     """Folders with a lab, as paths below the root, and what the search left out."""
 
-    paths: list[tuple[str, Kind]] = field(default_factory=list)
+    paths: list[tuple[str, LabKind]] = field(default_factory=list)
     truncated: bool = False
     problems: list[str] = field(default_factory=list)
 
@@ -129,7 +127,7 @@ def _git_dir(folder: Path) -> Path | None:
     return folder / text.removeprefix("gitdir:").strip()
 
 
-def _kind_from_packed_refs(git_dir: Path) -> Kind | None:
+def _kind_from_packed_refs(git_dir: Path) -> LabKind | None:
     packed = git_dir / "packed-refs"
     try:
         if packed.is_symlink() or not packed.is_file():

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from harnesslab.server.answers import Fact
+
 MAX_TEXT = 4_000
 """Characters of a text inside a step or a table; the full text has its own endpoint."""
 
@@ -37,14 +39,14 @@ def number(value: object) -> float | str | None:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def facts(values: object, limit: int = 40) -> list[dict[str, str]]:
-    """A mapping of anything as name and text, for a list of facts; nested mappings are flattened once."""
-    rows: list[dict[str, str]] = []
-    for name, value in values.items() if isinstance(values, Mapping) else ():
+def facts(values: Mapping[str, Any], limit: int = 40) -> list[Fact]:
+    """A mapping as name and text, for a list of facts; nested mappings are flattened once."""
+    rows: list[Fact] = []
+    for name, value in values.items():
         if isinstance(value, Mapping):
-            rows += [{"name": clip(f"{name}.{key}", 100), "value": _plain(inner)} for key, inner in value.items()]
+            rows += [Fact(name=clip(f"{name}.{key}", 100), value=_plain(inner)) for key, inner in value.items()]
         else:
-            rows.append({"name": clip(name, 100), "value": _plain(value)})
+            rows.append(Fact(name=clip(name, 100), value=_plain(value)))
     return rows[:limit]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from harnesslab.errors import StoreError
 from harnesslab.ledger import read_verdict
+from harnesslab.server.answers import FullStep, Side, Step, Trajectories
 from harnesslab.server.core.labs import Lab
-from harnesslab.server.core.refs import find_candidate
 from harnesslab.server.core.text import MAX_TEXT, clip, number
 from harnesslab.server.problems import Problem
 from harnesslab.store import Candidate
@@ -20,21 +20,21 @@ TEXTS = ("observation", "raw", "action", "problem", "result", "note")
 """The texts of a step that a person reads."""
 
 
-def pair(lab: Lab, ref: str, task: str) -> dict[str, Any]:
+def pair(lab: Lab, ref: str, task: str) -> Trajectories:
     """Both trajectories of one task: those of the verdict's runs, else the newest on record."""
-    candidate = find_candidate(lab, ref)
+    candidate = lab.find(ref)
     if candidate is None:
         raise Problem("not_found", f"{ref[:80]!r} is not a candidate; only candidates have trajectories of two sides.")
     baseline, other = _load(lab, candidate, "baseline", task), _load(lab, candidate, "candidate", task)
-    return {
-        "task": task,
-        "baseline": _side(baseline),
-        "candidate": _side(other),
-        "parting": _parting(baseline[1], other[1]) if baseline and other else None,
-    }
+    return Trajectories(
+        task=task,
+        baseline=_side(baseline),
+        candidate=_side(other),
+        parting=_parting(baseline[1], other[1]) if baseline and other else None,
+    )
 
 
-def full_step(lab: Lab, episode: str, index: int) -> dict[str, Any]:
+def full_step(lab: Lab, episode: str, index: int) -> FullStep:
     """One step with the exact request and the raw replies, as indented JSON."""
     if lab.runs is None or not episode.isdecimal():
         raise Problem("not_found", f"There is no episode {episode[:40]!r} on record in {lab.path}.")
@@ -44,12 +44,12 @@ def full_step(lab: Lab, episode: str, index: int) -> dict[str, Any]:
         raise error if error.cause else Problem("not_found", str(error)) from None
     if index >= len(steps):
         raise Problem("not_found", f"Episode {episode} has {len(steps)} steps, so there is no step {index}.")
-    return {
-        "episode": episode,
-        "index": index,
-        "request": _indented(steps[index].get("request")),
-        "replies": _indented(steps[index].get("replies")),
-    }
+    return FullStep(
+        episode=episode,
+        index=index,
+        request=_indented(steps[index].get("request")),
+        replies=_indented(steps[index].get("replies")),
+    )
 
 
 def _load(lab: Lab, candidate: Candidate, side: str, task: str) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
@@ -68,29 +68,29 @@ def _load(lab: Lab, candidate: Candidate, side: str, task: str) -> tuple[dict[st
     return None
 
 
-def _side(loaded: tuple[dict[str, Any], list[dict[str, Any]]] | None) -> dict[str, Any] | None:
+def _side(loaded: tuple[dict[str, Any], list[dict[str, Any]]] | None) -> Side | None:
     if loaded is None:
         return None
     episode, steps = loaded
-    return {
-        "run": episode["run_id"],
-        "episode": str(episode["id"]),
-        "solved": episode["solved"],
-        "steps": [_step(step, index) for index, step in enumerate(steps[:MAX_STEPS])],
-    }
+    return Side(
+        run=episode["run_id"],
+        episode=str(episode["id"]),
+        solved=episode["solved"],
+        steps=[_step(step, index) for index, step in enumerate(steps[:MAX_STEPS])],
+    )
 
 
-def _step(step: Mapping[str, Any], index: int) -> dict[str, Any]:
+def _step(step: Mapping[str, Any], index: int) -> Step:
     texts = {name: _text(step.get(name)) for name in TEXTS}
-    return {
+    return Step(
         **{name: clip(text) for name, text in texts.items()},
-        "index": index,
-        "executed": bool(step.get("executed")),
-        "invalid": bool(step.get("invalid")),
-        "reward": number(step.get("reward")),
-        "fired": [clip(name, 200) for name in _strings(step.get("fired"))],
-        "truncated": any(len(text) > MAX_TEXT for text in texts.values()),
-    }
+        index=index,
+        executed=bool(step.get("executed")),
+        invalid=bool(step.get("invalid")),
+        reward=number(step.get("reward")),
+        fired=[clip(name, 200) for name in _strings(step.get("fired"))],
+        truncated=any(len(text) > MAX_TEXT for text in texts.values()),
+    )
 
 
 def _parting(left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]) -> int | None:
