@@ -1,14 +1,15 @@
 """Benchmark data that a user downloads: where it is stored, and whether it is complete.
 
 Each data set has a folder under ``HARNESSLAB_DATA`` or the user's data folder. Its files come from the public source
-that ``datasets.json`` names, and take their place together once all of them have arrived, so that a broken download
-leaves nothing half-done.
+that the environment's ``data.json`` names, and take their place together once all of them have arrived, so that a
+broken download leaves nothing half-done.
 
 ``HARNESSLAB_DATA_URL`` names a mirror that serves ``<url>/<data set>/<file>``.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import tempfile
@@ -55,12 +56,14 @@ class DataStatus:
 
 
 def _catalog() -> dict[str, DataSet]:
-    """What ``datasets.json`` lists. Each URL names a commit or a release, and the hash is that of the content there."""
-    listed = json.loads((Path(__file__).parent / "datasets.json").read_text("utf-8"))
-    return {
-        name: DataSet(name, **{**fields, "files": tuple(DataFile(**file) for file in fields["files"])})
-        for name, fields in listed.items()
-    }
+    """What the environments' ``data.json`` list. Each URL names a commit or a release, and the hash is that of its content."""
+    home = importlib.util.find_spec("harnesslab_envs")
+    places = [Path(place) for place in (home.submodule_search_locations or ())] if home is not None else []
+    found = {}
+    for file in sorted(file for place in places for file in place.glob("*/data.json")):
+        name, fields = file.parent.name.replace("_", "-"), json.loads(file.read_text("utf-8"))
+        found[name] = DataSet(name, **{**fields, "files": tuple(DataFile(**one) for one in fields["files"])})
+    return found
 
 
 CATALOG: Mapping[str, DataSet] = _catalog()

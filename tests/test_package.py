@@ -77,3 +77,17 @@ def test_the_readme_names_what_exists() -> None:
         assert (ROOT / link).exists(), link
     for folder in re.findall(r"^\| `([a-z]+)/`", readme, re.MULTILINE):
         assert (ROOT / folder).is_dir(), folder
+
+
+def test_the_library_names_no_benchmark() -> None:
+    """What belongs to one environment lives with it; ``kitchen`` and ``tables`` are words of examples."""
+    folders = (path.name for path in (ROOT / "envs" / "harnesslab_envs").iterdir() if (path / "__init__.py").is_file())
+    names = {name for folder in folders for name in (folder, folder.replace("_", "-"))} - {
+        "kitchen",
+        "sandbox",
+        "terminal",
+    }
+    assert {"dbbench", "alfworld", "tau2", "agentbench-os"} <= names
+    found = re.compile(rf"(?i)\b({'|'.join(sorted(names))}|agentbench|bfcl|swe-?bench|webarena)\b")
+    files = [file for file in (ROOT / "harnesslab").rglob("*.py") if "labextension" not in file.parts]
+    assert [f"{file.name}: {hit[0]}" for file in files if (hit := found.search(file.read_text(encoding="utf-8")))] == []

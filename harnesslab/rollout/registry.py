@@ -2,7 +2,7 @@
 ``harnesslab_envs``, by the path of a folder, or by import path.
 
 An entry point names a callable that returns an :class:`~harnesslab.rollout.env.Environment`. Its options
-are the environment's own, for example ``load_environment("dbbench", data="/my/folder")``.
+are the environment's own, for example ``load_environment("my-env", data="/my/folder")``.
 """
 
 from __future__ import annotations
