@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 MAX_DEPTH = 64
@@ -45,6 +45,24 @@ def too_deep(value: Any, levels: int = MAX_DEPTH) -> bool:
         if not layer:
             return False
     return True
+
+
+def leaves(value: Any, *, without: Collection[str] = ()) -> Iterator[Any]:
+    """What a value holds besides mappings and lists, in order; the values of the keys in ``without`` are left out."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key not in without:
+                yield from leaves(inner, without=without)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from leaves(inner, without=without)
+    else:
+        yield value
+
+
+def texts(value: Any, *, without: Collection[str] = ()) -> Iterator[str]:
+    """The texts among the :func:`leaves`."""
+    return (leaf for leaf in leaves(value, without=without) if isinstance(leaf, str))
 
 
 def _sound(value: Any) -> Any:

@@ -12,6 +12,7 @@ from harnesslab import markup
 from harnesslab.analysis.show import verdict_html
 from harnesslab.analysis.table import Table
 from harnesslab.llm import Meter
+from harnesslab.llm.types import Completion
 from harnesslab.plaintext import clip, one_line, shown, visible
 from harnesslab.rollout.progress import Bar
 from harnesslab.trainer.proposal import Evidence, Prediction, Proposal, Proposals
@@ -76,7 +77,7 @@ def pages(evil: str) -> dict[str, str]:
         evidence=(Evidence(evil, 0, evil, evil),), prediction=Prediction((evil,), evil), estimator=evil,
     )  # fmt: skip
     line, meter = one_line(evil), Meter()
-    meter.restore({evil: {}})
+    meter.count(Completion("", cached=True), evil)
     verdict = {
         "decision": evil, "why": evil, "criterion": evil, "value": 0.5, "tasks": 1,
         "solved": {"baseline": [], "candidate": [evil]}, "metrics": {evil: [1.0, 2.0]}, "statistics": {evil: evil},

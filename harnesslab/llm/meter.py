@@ -1,4 +1,4 @@
-"""One meter for every call, the agent's and the proposer's: calls, tokens, seconds, money; a preview; a hard stop."""
+"""One meter for every call, the agent's and the proposer's: calls, tokens, seconds, money; a hard stop."""
 
 from __future__ import annotations
 
@@ -71,25 +71,6 @@ class Budget:
 
 
 UNLIMITED = Budget()
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What a number of calls will take. ``affordable``: how many of them the budget still allows.
-
-    ``measured`` is false when nothing was metered yet and the estimate stands on the given tokens alone.
-    """
-
-    calls: int
-    tokens: float
-    seconds: float
-    money: float
-    affordable: int
-    measured: bool
-
-    def __str__(self) -> str:
-        text = f"{self.calls} calls: about {self.tokens:,.0f} tokens, {self.seconds:,.0f} s, {self.money:.2f} money"
-        return text if self.affordable >= self.calls else f"{text}; the budget allows {self.affordable} of them"
 
 
 class Meter:
@@ -240,42 +221,14 @@ class Meter:
                     "again with trainer.meter.reset(); then resume. Finished episodes are kept."
                 )
 
-    def preview(
-        self, calls: int, *, prompt_tokens: float | None = None, completion_tokens: float | None = None
-    ) -> Preview:
-        """What ``calls`` more calls will take, by the averages so far or by the tokens a call given here."""
-        used = self.usage()
-        past = max(used.calls, 1)
-        prompt = used.prompt_tokens / past if prompt_tokens is None else prompt_tokens
-        completion = used.completion_tokens / past if completion_tokens is None else completion_tokens
-        money = used.money / past
-        if prompt_tokens is not None or completion_tokens is not None:
-            # Only the dearest price is sure not to promise too much before a model has answered.
-            money = max((price.of(prompt, completion) for price in self.prices.values()), default=0.0)
-        each = {"calls": 1.0, "tokens": prompt + completion, "seconds": used.seconds / past, "money": money}
-        left = [
-            (limit - getattr(used, name)) / cost
-            for name, cost in each.items()
-            if (limit := getattr(self.budget, name)) is not None and cost > 0
-        ]
-        affordable = max(0, int(min([calls, *left])))
-        return Preview(
-            calls, calls * each["tokens"], calls * each["seconds"], calls * money, affordable, used.calls > 0
-        )
-
     def wrap(self, backbone: Backbone, role: str = "agent") -> Metered:
         """``backbone``, metered under ``role`` and stopped by the budget."""
         return Metered(backbone, self, role)
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """Usage by role, plain JSON; :meth:`restore` takes it back."""
+        """Usage by role, plain JSON."""
         with self._lock:
             return {role: asdict(used) for role, used in self._used.items()}
-
-    def restore(self, stored: Mapping[str, Mapping[str, Any]]) -> None:
-        """Go on from what :meth:`as_dict` gave, so that a budget holds across a restart."""
-        with self._lock:
-            self._used = {role: Usage(**used) for role, used in stored.items()}
 
     def _price(self, model: str) -> Price | None:
         if model.endswith(".gguf"):

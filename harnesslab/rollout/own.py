@@ -20,6 +20,7 @@ from typing import Any
 
 from harnesslab.harness.context import Action, Context, Proposal
 from harnesslab.harness.protocol import parse
+from harnesslab.plainjson import leaves
 
 _WORD = re.compile(r"\w+|[^\w\s\"'`\[\]]")
 
@@ -57,11 +58,4 @@ def _values(action: Action) -> Iterator[list[str]]:
 
 
 def _leaves(value: Any) -> Iterator[list[str]]:
-    if isinstance(value, dict):
-        for inner in value.values():
-            yield from _leaves(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _leaves(inner)
-    else:
-        yield [] if value is None else _WORD.findall(str(value).casefold())
+    return ([] if leaf is None else _WORD.findall(str(leaf).casefold()) for leaf in leaves(value))

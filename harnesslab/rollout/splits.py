@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable, RepeatedTask, SplitWarning
+from harnesslab.plainjson import texts
 from harnesslab.plaintext import clip
 from harnesslab.rollout.bounds import first_look
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, public, tasks_of
@@ -133,7 +134,7 @@ def _texts(environment: Environment, tasks: Sequence[Task], seconds: float) -> _
     told = [_instruction(environment, task) for task in tasks] if callable(instruction) else []
     if any(told):
         return _Texts(told, "instructions, seeds and options")
-    given = [" ".join(text for text in _strings(task.options) if text != task.id and is_text(text)) for task in tasks]
+    given = [" ".join(text for text in texts(task.options) if text != task.id and is_text(text)) for task in tasks]
     if any(given):
         return _Texts(given, "texts in the options, seeds and options")
     seen, end = [], time.monotonic() + seconds
@@ -166,17 +167,6 @@ def _look(environment: Environment, task: Task) -> str:
     except EnvironmentFault:
         return ""
     return f"{public(info).get('instruction', '')}\n{observation}"
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _strings(item)
 
 
 def _refuse_shared_ids(environment: Environment, tasks: Mapping[Split, Sequence[Task]]) -> None:

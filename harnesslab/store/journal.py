@@ -56,10 +56,6 @@ class Journal:
             for key, value in self._read("SELECT key, value FROM journal WHERE epoch = ?", (epoch,))
         }
 
-    def last_epoch(self) -> int | None:
-        """The highest epoch with a note; None before the first."""
-        return self._read("SELECT max(epoch) FROM journal WHERE epoch >= 0", ())[0][0]
-
     def set_progress(
         self, key: str, what: str, done: int, total: int | None, meta: Mapping[str, Any] | None = None
     ) -> None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from harnesslab.plainjson import texts
 from harnesslab.rollout.env import Task
 from harnesslab.rollout.guard import OBSERVATION_LIMIT
 from harnesslab.testing.play import Moment
@@ -120,10 +121,10 @@ def _leaks(moment: Moment, task: Task) -> Iterator[str]:
     shared = _keys(public) & set(private)
     if shared:
         yield f"the public info has the private key {sorted(shared)[0]!r}"
-    seen = list(_texts({key: value for key, value in public.items() if key != "instruction"}))
+    seen = list(texts({key: value for key, value in public.items() if key != "instruction"}))
     if moment.action is None or public.get("invalid") is True:
         seen.append(str(moment.observation))
-    for secret in sorted(set(_texts(private))):
+    for secret in sorted(set(texts(private))):
         if len(secret) >= SECRET and secret not in instruction and any(secret in text for text in seen):
             yield f"the private text {secret[:60]!r} can be seen by the agent"
     everything = [*seen, instruction, str(moment.observation)]
@@ -136,14 +137,3 @@ def _keys(value: Any) -> set[str]:
     if isinstance(value, Mapping):
         return set(map(str, value)).union(*map(_keys, value.values()))
     return set().union(*map(_keys, value)) if isinstance(value, list | tuple) else set()
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)

@@ -9,13 +9,13 @@ text and are not looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import yaml
 
 from harnesslab.errors import LeakFound
+from harnesslab.plainjson import texts
 from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Episode
 
@@ -156,18 +156,6 @@ def _texts(path: str, text: str) -> list[str]:
     if not path.endswith((".yaml", ".yml")):
         return [text]
     try:
-        return list(_strings(yaml.safe_load(text)))
+        return list(texts(yaml.safe_load(text), without=_PROSE))
     except (yaml.YAMLError, RecursionError, ValueError):
         return [text]
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            if key not in _PROSE:
-                yield from _strings(item)
-    elif isinstance(value, Sequence):
-        for item in value:
-            yield from _strings(item)

@@ -97,11 +97,10 @@ def test_events_journal_progress(store: RunStore) -> None:
     store.add_event("decision", {"id": 1})
     assert [event["kind"] for event in store.events()] == ["decision", "sealed"]
     assert store.events("sealed")[0]["data"] == {"who": "me"}
-    assert store.last_epoch() is None
     store.journal_put(3, "baseline", "run1")
     store.journal_put(3, "baseline", {"run": 2})
     assert store.journal_get(3, "baseline") == {"run": 2} and store.journal(3) == {"baseline": {"run": 2}}
-    assert store.journal_get(4, "x", "none") == "none" and store.last_epoch() == 3
+    assert store.journal_get(4, "x", "none") == "none"
     store.set_progress("m", "measuring", 1, 10)
     store.set_progress("m", "measuring", 2, 10, {"rate": 3})
     assert [(p["done"], p["meta"]) for p in store.progress()] == [(2, {"rate": 3})]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -49,14 +48,6 @@ class Venv:
     def ready(self) -> bool:
         """Is it installed, whole, and is its interpreter still there?"""
         return self.stamp.is_file() and self.python.exists()
-
-    def made_with(self) -> dict[str, str]:
-        """What the stamp says, or an empty dict."""
-        try:
-            read: dict[str, str] = json.loads(self.stamp.read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return read
 
     def others(self) -> list[Path]:
         """Installations of the same environment for other requirements."""

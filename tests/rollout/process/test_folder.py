@@ -137,9 +137,9 @@ def test_a_private_python_comes_first_and_only_when_it_is_whole(write: Any) -> N
     assert venv.root.parent == envs_dir()
     venv.python.parent.mkdir(parents=True)
     venv.python.symlink_to(sys.executable)
-    assert how(folder) == "this process" and venv.made_with() == {}
+    assert how(folder) == "this process"
     (venv.root / STAMP).write_text(json.dumps({"python": "3.11.7"}), "utf-8")
-    assert how(folder) == "own Python" and venv.made_with() == {"python": "3.11.7"}
+    assert how(folder) == "own Python"
     made: Any = load_folder(folder, {})
     assert made.launch.python == str(venv.python) and made.launch.home == venv.home
     changed = write('title = "s"', "json==2")

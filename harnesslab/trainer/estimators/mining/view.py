@@ -12,7 +12,7 @@ from harnesslab.harness.base import Intervention
 from harnesslab.harness.load import Harness
 from harnesslab.rollout.records import Episode, Step
 from harnesslab.rollout.taxonomy import ended_itself, is_error
-from harnesslab.trainer.failures import Failure, Failures
+from harnesslab.trainer.failures import Failures
 
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
@@ -41,19 +41,10 @@ class View:
             for step in episode.steps:
                 yield episode, step
 
-    def with_cause(self, *causes: str) -> list[Failure]:
-        """The failures with one of these causes."""
-        return [failure for failure in self.failures if failure.diagnosis.cause in causes]
-
     @cached_property
     def lists_actions(self) -> bool:
         """Whether the environment lists what is admissible."""
         return any(step.admissible for episode in self.episodes for step in episode.steps)
-
-    @cached_property
-    def constrained(self) -> bool:
-        """Whether the model could only give what is admissible."""
-        return any(step.choices for episode in self.episodes for step in episode.steps)
 
     @cached_property
     def tools(self) -> tuple[dict[str, Any], ...] | None:
