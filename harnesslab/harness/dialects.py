@@ -173,7 +173,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         "Gorilla and NexusRaven", re.compile(r"(?:<<function>>|^[ \t]*Call:)[ \t]*(?=[\w.]+\()", re.MULTILINE), one_call
     ),
-    Dialect("BFCL list", re.compile(r"^[ \t]*(?=\[\s*[A-Za-z_][\w.]*\()", re.MULTILINE), list_of_calls),
+    Dialect("list of Python calls", re.compile(r"^[ \t]*(?=\[\s*[A-Za-z_][\w.]*\()", re.MULTILINE), list_of_calls),
 )
 """In the order in which they are tried; text that one of them has read is not shown to the next."""
 

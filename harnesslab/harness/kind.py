@@ -146,3 +146,14 @@ def known_kinds() -> dict[str, type[Kind[Any]]]:
 
                 warnings.warn(f"kind '{point.name}' from {point.value} cannot be used: {error}", stacklevel=2)
     return dict(_KINDS)
+
+
+def brought_by(kind: str) -> str:
+    """What brings a kind that is not built in: ``the environment 'x'``, or ``the package 'y'``; empty for no entry point."""
+    point = next(iter(importlib.metadata.entry_points(group=GROUP, name=kind)), None)
+    if point is None:
+        return ""
+    for environment in importlib.metadata.entry_points(group="harnesslab.envs"):
+        if point.module.startswith(f"{environment.module}."):
+            return f"the environment '{environment.name}'"
+    return f"the package '{point.dist.name if point.dist else point.module}'"

@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,7 +18,7 @@ from harnesslab.errors import HarnessFileError
 from harnesslab.harness.base import LAYERS, Intervention, Layer
 from harnesslab.harness.context import Protocol
 from harnesslab.harness.files import MANIFEST, check_place, decode, has_meaning, intervention_file, read_folder
-from harnesslab.harness.kind import Kind, Params, When, known_kinds
+from harnesslab.harness.kind import Kind, Params, When, brought_by, known_kinds
 from harnesslab.harness.pyfile import load_python
 from harnesslab.harness.yamlfile import read_yaml
 
@@ -129,15 +129,22 @@ def load_yaml(path: str, text: str) -> Kind[Any]:
     cls = known.get(head.kind)
     line = lines.get(("kind",))
     if cls is None:
-        close = difflib.get_close_matches(head.kind, known, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"known kinds: {', '.join(sorted(known))}"
-        raise HarnessFileError(path, f"unknown kind '{head.kind}'; {hint}", line=line, key="kind")
+        raise HarnessFileError(path, f"unknown kind '{head.kind}'; {_hint(head.kind, known)}", line=line, key="kind")
     layer = path.split("/", 1)[0]
     if layer not in cls.layers:
         message = f"the kind '{head.kind}' belongs in {' or '.join(f'{name}/' for name in cls.layers)}, not in {layer}/"
         raise HarnessFileError(path, message, line=line, key="kind")
     params = _validated(cls.Params, head.params, path, lines, ("params",))
     return cls(path.removesuffix(".yaml"), params, about=head.about, when=head.when)
+
+
+def _hint(kind: str, known: Iterable[str]) -> str:
+    if bringer := brought_by(kind):
+        return f"it comes with {bringer}, which cannot be used here (the warning says why)"
+    if close := difflib.get_close_matches(kind, known, n=1):
+        return f"did you mean '{close[0]}'?"
+    names = ", ".join(name + (f" (from {bringer})" if (bringer := brought_by(name)) else "") for name in sorted(known))
+    return f"known kinds: {names}. Another one is known once the environment or package that brings it is installed"
 
 
 def dump(intervention: Kind[Any]) -> str:

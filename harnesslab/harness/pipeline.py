@@ -7,7 +7,6 @@ each layer. :meth:`Pipeline.choose` turns the replies into one action: each repl
 ====================  =====  ==========================================================================
 rescue                   10  find an action in a reply that has none
 rewrite                  20  known mistakes, each with its own pattern
-quote                    30  known identifiers
 snap                     40  what is still not possible becomes the nearest thing that is
 (kinds of your own)      50  also Python files
 block                    90  last, because it judges what would really be executed

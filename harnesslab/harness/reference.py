@@ -12,7 +12,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from harnesslab.harness.base import HOOKS, LAYERS
-from harnesslab.harness.kind import Kind, Params, When, known_kinds
+from harnesslab.harness.kind import Kind, Params, When, brought_by, known_kinds
 from harnesslab.harness.load import Manifest, PromptSpec
 from harnesslab.harness.protocol import expected_form
 from harnesslab.harness.regexes import DEADLINE, Regex
@@ -57,7 +57,7 @@ the instruction at the top of the first user message, the last turns, and the ob
 Results report the share of executed actions that were *forced*: the harness decided them, not the model. An action is forced
 when the harness left a single choice (`constrain`), replaced the action (`loop_breaker` with `force`), or executed
 something that the reply does not say (`snap` to another action, a `rewrite` that changes words). Quotes, spaces, case and the
-form of a reply do not count, so `quote` and a `rescue` that copies the action leave it the model's own.
+form of a reply do not count, so a kind that only adds quotes, and a `rescue` that copies the action, leave it the model's own.
 
 ## The trigger `when`
 
@@ -81,8 +81,8 @@ def reference() -> str:
         forms="\n".join(_form(protocol) for protocol in ("text", "json", "tools")),
         hooks=", ".join(f"`{hook}`" for hook in HOOKS),
     )
-    # Built-in kinds only: the page must not depend on what else is installed.
-    kinds = [cls for cls in known_kinds().values() if cls.__module__.startswith("harnesslab.")]
+    # Those of this package only: the page must not depend on what else is installed.
+    kinds = [cls for cls in known_kinds().values() if cls.__module__.startswith(("harnesslab.", "harnesslab_envs."))]
     parts = [text]
     for layer in LAYERS:
         parts.append(f"## Layer `{layer}`\n")
@@ -97,6 +97,8 @@ def _section(cls: type[Kind[Any]]) -> str:
     facts = [f"Folder: {layers}. Hooks: {', '.join(f'`{hook}`' for hook in own)}."]
     if "realize" in own:
         facts.append(f"Stage of `realize`: {cls.stage}.")
+    if bringer := brought_by(cls.kind):
+        facts.insert(0, "Comes with " + bringer.replace("'", "`") + ".")
     if cls.constrained_only:
         facts.append("Asked only where the backbone can enforce choices.")
     about = inspect.cleandoc(cls.__doc__ or "")

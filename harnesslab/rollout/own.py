@@ -7,7 +7,7 @@ A step is *forced* where the harness decided what the environment got:
 - what was executed is not what the protocol's strict reading finds in the chosen reply. Where that reading finds
   nothing, each value of the action, or its name where it has none, must occur in the reply, word for word.
 
-Case, spaces, quotes and brackets around words and the types of arguments do not count, so ``quote`` and a ``rescue``
+Case, spaces, quotes and brackets around words and the types of arguments do not count, so a kind that only adds quotes and a ``rescue``
 that copies the action leave it the model's own. ``snap`` and a ``rewrite`` that change words make it forced. Choosing
 among several replies of the model is not forced: each of them is its own.
 """

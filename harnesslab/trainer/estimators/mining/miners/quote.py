@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from harnesslab.harness.kind import known_kinds
 from harnesslab.rollout.taxonomy import CONTRACT, is_error
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 
+KIND = "quote"
 _ABOUT_NAMES = re.compile(r"(?i)\bsyntax\b|\bno such\b|\bunknown\b|\bcolumn\b|\bidentifier\b|\bnear\b|does not exist")
 _BACKTICKS = re.compile(r"(?i)mysql|mariadb|`")
 
@@ -18,6 +20,8 @@ def mine(view: View) -> Iterator[Idea]:
 
     The quotes are those of the database that the errors speak of.
     """
+    if KIND not in known_kinds():  # it is a plug-in
+        return
     tools: dict[str, list[str]] = {}
     for _, step in view.failed_steps():
         if is_error(step) and tool_of(step) and _ABOUT_NAMES.search(step.result):
@@ -28,7 +32,7 @@ def mine(view: View) -> Iterator[Idea]:
         )
         dialects = [first, "mysql" if first == "sqlite" else "sqlite"]
         yield Idea(
-            kind="quote",
+            kind=KIND,
             layer="action",
             stem="quote",
             about="Names that the task tells are quoted where a statement needs it.",

@@ -1,10 +1,17 @@
-"""The quote kind: where identifiers come from."""
+"""The kind that dbbench brings: where identifiers come from, and how it is found."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+
+from harnesslab.errors import HarnessFileError
+from harnesslab.harness import kind as kinds
+from harnesslab.harness.kind import brought_by
+from tests.harness.conftest import context, harness, history, pipeline, reply, tools
+
+__all__ = ["context", "harness", "history", "pipeline", "reply", "tools"]
 
 TASK = (
     "Additional table information: The name of this table is Squash Ranking, and the headers of this table are "
@@ -44,3 +51,19 @@ def test_silent_when_nothing_is_known_or_needed(pipeline: Any, context: Any, rep
     pipe = pipeline("kind: quote\n")
     assert pipe.choose(context("", "Hello."), [reply("Action: SELECT a b")]).fired == ()
     assert pipe.choose(context("", TASK), [reply("Action: SELECT Rank FROM t WHERE a = 'Player Name'")]).fired == ()
+
+
+def test_it_comes_with_the_environment() -> None:
+    assert brought_by("quote") == "the environment 'dbbench'"
+    assert brought_by("rescue") == brought_by("qoute") == ""
+
+
+def test_where_it_cannot_be_loaded_the_environment_is_named(harness: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(kinds._KINDS, "quote")
+    with pytest.raises(HarnessFileError, match="unknown kind 'quote'; it comes with the environment 'dbbench', which"):
+        harness({"action/it.yaml": "kind: quote\n"})
+
+
+def test_an_unknown_kind_is_answered_with_those_there_are(harness: Any) -> None:
+    with pytest.raises(HarnessFileError, match=r"quote \(from the environment 'dbbench'\).*environment or package"):
+        harness({"action/it.yaml": "kind: nothing_like_it\n"})

@@ -12,7 +12,7 @@ from harnesslab.harness.actions import edit_argument
 from harnesslab.harness.context import Context, Proposal
 from harnesslab.harness.kind import Kind, Params, register
 from harnesslab.harness.regexes import Regex
-from harnesslab.harness.sqlquote import Dialect, Quoter
+from harnesslab_envs.dbbench.quoting.quoter import Dialect, Quoter
 
 MAX_IDENTIFIERS = 500
 MAX_NAME = 100

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnesslab.harness.sqlquote import Quoter
+from harnesslab_envs.dbbench.quoting.quoter import Quoter
 
 NAMES = ("Squash Ranking", "Rank", "Player Name", "No. of Titles", "Player", "Order", "2010", "Title", "Driver's Car",
          "State/Province", "Score (final)")  # fmt: skip

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from harnesslab.harness.sqltokens import RESERVED, REST, Statement, tokens
+from harnesslab_envs.dbbench.quoting.tokens import RESERVED, REST, Statement, tokens
 
 Dialect: TypeAlias = Literal["sqlite", "mysql", "postgres", "ansi"]
 

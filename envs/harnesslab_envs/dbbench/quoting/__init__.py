@@ -1,0 +1,1 @@
+"""Quoting of table and column names in SQL: a kind of intervention."""
