@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line feed: an escape sequence can rewrite what a terminal shows
@@ -32,3 +33,10 @@ def shown(value: object, width: int = 120) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return "" if value is None else clip(str(value), width)
+
+
+def columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows of equal length as lines, each column as wide as its widest cell."""
+    cells = list(rows)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]

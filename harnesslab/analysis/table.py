@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnesslab.extras import comes_with
 from harnesslab.markup import paragraph, table
-from harnesslab.plaintext import clip, shown
+from harnesslab.plaintext import clip, columns, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,12 +54,7 @@ class Table(Sequence[Mapping[str, Any]]):
         _fit(widths, _room())
         cells = [[clip(text, width) for text, width in zip(line, widths, strict=True)] for line in cells]
         lines = [self.title] if self.title else []
-        lines.append("  ".join(name.ljust(width) for name, width in zip(self.columns, widths, strict=True)).rstrip())
-        lines.append("  ".join("-" * width for width in widths))
-        lines += [
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in cells
-        ]
-        return "\n".join(lines + self._rest())
+        return "\n".join([*lines, *columns([self.columns, ["-" * width for width in widths], *cells]), *self._rest()])
 
     def _repr_html_(self) -> str:
         if not self.rows:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from harnesslab.markup import table
-from harnesslab.plaintext import clip
+from harnesslab.plaintext import clip, columns
 
 if TYPE_CHECKING:
     from harnesslab.rollout.records import Episode, Run
@@ -58,10 +58,7 @@ def run_head(run: Run) -> str:
 
 def run_text(run: Run) -> str:
     """The run in plain text."""
-    rows = [_HEAD, *map(_cells, run.episodes[:ROWS])]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([run_head(run), *lines, *_rest(run)])
+    return "\n".join([run_head(run), *columns([_HEAD, *map(_cells, run.episodes[:ROWS])]), *_rest(run)])
 
 
 def run_html(run: Run) -> str:

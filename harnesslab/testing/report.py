@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from harnesslab.errors import EnvironmentFault
 from harnesslab.markup import table
+from harnesslab.plaintext import columns
 
 CHECKS: Mapping[str, str] = {
     "splits": "the splits hold tasks and share none",
@@ -98,9 +99,7 @@ class Report:
         )
 
     def __str__(self) -> str:
-        width = max(map(len, CHECKS.values()))
-        lines = [f"{title:<{width}}  {state:<7}  {seen}".rstrip() for title, state, seen in self.rows()]
-        return "\n".join([self._heading(), *lines])
+        return "\n".join([self._heading(), *columns(self.rows())])
 
     __repr__ = __str__
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from harnesslab.errors import EnvironmentFault, HarnesslabError, NothingPlayable
 from harnesslab.markup import table
+from harnesslab.plaintext import columns
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, step_budget, tasks_of
 from harnesslab.rollout.null import null_of
 from harnesslab.rollout.nullsolved import keep
@@ -101,12 +102,7 @@ class TaskTable:
         )
 
     def __str__(self) -> str:
-        cells = self.cells()
-        widths = [max(len(row[column]) for row in cells) for column in range(5)]
-        lines = [
-            "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]) for row in cells
-        ]
-        return "\n".join([*(line.rstrip() for line in lines), self.heading()])
+        return "\n".join([*columns(self.cells()), self.heading()])
 
     __repr__ = __str__
 
