@@ -6,7 +6,8 @@ from harnesslab.llm.meter import Budget, Meter, Price
 from harnesslab.llm.models import get_model, list_models
 from harnesslab.llm.record import Recording
 from harnesslab.llm.transport import Connection
-from harnesslab.llm.types import Backbone, Completion, Request
+from harnesslab.llm.types import Backbone, Completion, MinimalBackbone, Request
+from harnesslab.llm.wrapper import Wrapper
 
 __all__ = [
     "LLM",
@@ -16,9 +17,11 @@ __all__ = [
     "Completion",
     "Connection",
     "Meter",
+    "MinimalBackbone",
     "Price",
     "Recording",
     "Request",
+    "Wrapper",
     "get_model",
     "list_models",
 ]

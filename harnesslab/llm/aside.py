@@ -11,13 +11,13 @@ import os
 import threading
 
 from harnesslab.llm.chat import ChatBackbone
-from harnesslab.llm.types import Backbone, Completion, Request
+from harnesslab.llm.types import Completion, MinimalBackbone, Request
 
 GRACE_SECONDS = 1.0
 """How long a loop may take to answer before it counts as blocked."""
 
 
-async def ask(backbone: Backbone, request: Request, repeat: int) -> Completion:
+async def ask(backbone: MinimalBackbone, request: Request, repeat: int) -> Completion:
     """The backbone's reply; raises what it raises. Can be cancelled even where the backbone blocks."""
     if isinstance(backbone, ChatBackbone) or type(backbone).__module__.startswith("harnesslab."):
         return await backbone.complete(request, repeat=repeat)
@@ -34,7 +34,7 @@ async def ask(backbone: Backbone, request: Request, repeat: int) -> Completion:
         raise
 
 
-async def _call(backbone: Backbone, request: Request, repeat: int) -> Completion:
+async def _call(backbone: MinimalBackbone, request: Request, repeat: int) -> Completion:
     try:
         return await backbone.complete(request, repeat=repeat)
     except SystemExit as error:  # it would end the loop, and with it everyone's calls

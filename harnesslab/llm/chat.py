@@ -12,7 +12,7 @@ from typing import Any
 from harnesslab.llm.body import Constrain, Sampling, build_body
 from harnesslab.llm.quirks import PLAIN, Quirk
 from harnesslab.llm.record import Recording
-from harnesslab.llm.types import Completion, Request
+from harnesslab.llm.types import Backbone, Completion, Request
 from harnesslab.redaction import scrub_json
 
 
@@ -22,7 +22,7 @@ def _scrubbed(completion: Completion) -> Completion:
     return replace(completion, **{name: scrub_json(getattr(completion, name)) for name in fields})
 
 
-class ChatBackbone(ABC):
+class ChatBackbone(Backbone, ABC):
     """A frozen model behind a chat endpoint, in this process or elsewhere.
 
     Subclasses say how one body is answered (:meth:`_ask`), what they are (:attr:`spec`,

@@ -18,7 +18,7 @@ from harnesslab.llm.control import Null, RandomControl, Script, Scripted
 from harnesslab.llm.failures import NO_KEY, public_url
 from harnesslab.llm.probe import Server, probe
 from harnesslab.llm.quirks import quirk_of
-from harnesslab.llm.record import Recording
+from harnesslab.llm.record import Recording, as_recording
 from harnesslab.llm.replies import to_completion
 from harnesslab.llm.transport import Connection, Transport
 from harnesslab.llm.types import Completion, Request
@@ -118,7 +118,7 @@ class LLM(ChatBackbone):
 
     @property
     def concurrency(self) -> int:
-        """Requests in flight at once; a run plays as many episodes at a time, unless its settings say otherwise."""
+        """Requests in flight at once, as the connection allows."""
         return self._connection.concurrency
 
     def live_identity(self) -> dict[str, Any]:
@@ -225,8 +225,3 @@ def _is_http(url: str) -> bool:
         )
     except ValueError:  # a port that is not a number
         return False
-
-
-def as_recording(cache: str | Path | Recording | None) -> Recording | None:
-    """A recording from its path; None stays none."""
-    return Recording.open(cache) if isinstance(cache, (str, Path)) else cache

@@ -12,13 +12,13 @@ from typing import Any
 from harnesslab.errors import BackboneError
 from harnesslab.llm.body import digest
 from harnesslab.llm.replies import tool_calls
-from harnesslab.llm.types import Completion, Request
+from harnesslab.llm.types import Backbone, Completion, Request
 
 Script = Callable[[Sequence[Mapping[str, Any]]], str]
 """From the messages of a request to the text of the reply."""
 
 
-class RandomControl:
+class RandomControl(Backbone):
     """The random control: what it solves under a harness, the harness solved alone.
 
     It picks uniformly among ``request.choices``, else among ``request.options``, else it utters one to six words of
@@ -78,14 +78,12 @@ def _babble(messages: Sequence[Mapping[str, Any]], dice: random.Random) -> str:
     return " ".join(dice.choice(words) for _ in range(dice.randint(1, 6))) if words else ""
 
 
-class Scripted:
+class Scripted(Backbone):
     """Replies from a function of the messages, or from a list in order; for tests and demonstrations.
 
     ``name`` is its identity: give two different scripts two names, or their runs are taken for the same.
     Raises BackboneError when the list is used up.
     """
-
-    constrains = False
 
     def __init__(self, script: Script | Sequence[str], name: str = "scripted"):
         self._script = script
@@ -115,13 +113,12 @@ class Scripted:
         return "LLM.scripted(...)"
 
 
-class Null:
+class Null(Backbone):
     """Always the same reply, the same object even: measures what everything around a model costs.
 
     Gives way to the event loop every ``_TURN`` calls only, so that other tasks are not starved.
     """
 
-    constrains = False
     _TURN = 1000
 
     def __init__(self, text: str = ""):

@@ -10,7 +10,8 @@ from typing import Any
 
 from harnesslab.errors import BudgetExceeded
 from harnesslab.llm.book import Book
-from harnesslab.llm.types import Backbone, Completion, Request
+from harnesslab.llm.types import Completion, MinimalBackbone, Request
+from harnesslab.llm.wrapper import Wrapper
 from harnesslab.markup import table
 
 
@@ -221,7 +222,7 @@ class Meter:
                     "again with trainer.meter.reset(); then resume. Finished episodes are kept."
                 )
 
-    def wrap(self, backbone: Backbone, role: str = "agent") -> Metered:
+    def wrap(self, backbone: MinimalBackbone, role: str = "agent") -> Metered:
         """``backbone``, metered under ``role`` and stopped by the budget."""
         return Metered(backbone, self, role)
 
@@ -257,28 +258,19 @@ _NOUN = {"calls": "Call", "tokens": "Token", "seconds": "Time", "money": "Money"
 _HEAD = ("role", "calls", "cached", "prompt", "completion", "seconds", "money")
 
 
-class Metered:
+class Metered(Wrapper):
     """A backbone whose every call is counted, and which raises BudgetExceeded instead of going over the budget."""
 
-    def __init__(self, backbone: Backbone, meter: Meter, role: str):
-        self._backbone, self._meter, self._role = backbone, meter, role
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The backbone's own: metering changes no measurement."""
-        return self._backbone.identity
-
-    @property
-    def constrains(self) -> bool:
-        """As the backbone does."""
-        return self._backbone.constrains
+    def __init__(self, backbone: MinimalBackbone, meter: Meter, role: str):
+        super().__init__(backbone)
+        self._meter, self._role = meter, role
 
     async def complete(self, request: Request, *, repeat: int = 0) -> Completion:
         """Check the budget, ask, count."""
         self._meter.begin()
         completion = None
         try:
-            completion = await self._backbone.complete(request, repeat=repeat)
+            completion = await super().complete(request, repeat=repeat)
             return completion
         finally:
             self._meter.end(completion, self._role)

@@ -20,7 +20,7 @@ import threading
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, overload
 
 from filelock import FileLock
 
@@ -241,6 +241,17 @@ class Recording:
             f"The nearest recorded request differs from message {same + 1} of {len(messages)} on{more} "
             f"(its last user message: {nearest.get('v', '')!r})."
         )
+
+
+@overload
+def as_recording(cache: None) -> None: ...
+@overload
+def as_recording(cache: str | Path | Recording) -> Recording: ...
+@overload
+def as_recording(cache: str | Path | Recording | None) -> Recording | None: ...
+def as_recording(cache: str | Path | Recording | None) -> Recording | None:
+    """A recording from its path; None stays none."""
+    return Recording.open(cache) if isinstance(cache, (str, Path)) else cache
 
 
 def _record(key: tuple[str, int], body: Mapping[str, Any], completion: Completion) -> dict[str, Any]:

@@ -46,22 +46,45 @@ class Completion:
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Backbone(Protocol):
-    """A frozen LLM, or a control that stands in its place."""
+class MinimalBackbone(Protocol):
+    """What a backbone cannot do without. A class of your own may end here: the rest of :class:`Backbone` has defaults."""
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """What a measurement with this backbone is a measurement of: model, sampling, server. Plain JSON."""
-        ...
-
-    @property
-    def constrains(self) -> bool:
-        """Whether ``Request.choices`` is enforced while decoding."""
+    def identity(self) -> Mapping[str, Any]:
+        """What a measurement with this backbone is a measurement of: model, sampling, server. Plain JSON, with ``model``."""
         ...
 
     async def complete(self, request: Request, *, repeat: int = 0) -> Completion:
         """Answer one request. ``repeat`` tells independent repeats of an identical request apart.
 
-        Raises BackboneError when no answer can be had, ReplayMiss when a recording lacks the request.
+        Raises BackboneError when there is no answer, ReplayMiss when a recording lacks the request.
         """
         ...
+
+
+class Backbone(MinimalBackbone, Protocol):
+    """A frozen LLM, or a control in its place: everything that is read of one, with its default.
+
+    Inherit from it or not: whatever a class does not declare has the default. To stand in front of another backbone,
+    inherit from :class:`~harnesslab.llm.wrapper.Wrapper`, which passes all of this on.
+    """
+
+    @property
+    def constrains(self) -> bool:
+        """Whether ``Request.choices`` is enforced while decoding. By default false."""
+        return False
+
+    @property
+    def control(self) -> bool:
+        """Whether it is a control, which is given ``Request.options``; a model never sees them. By default false."""
+        return False
+
+    @property
+    def concurrency(self) -> int:
+        """Requests in flight at once; a run plays as many episodes at a time, unless its settings say otherwise. By default 1."""
+        return 1
+
+    @property
+    def served(self) -> Mapping[tuple[str, str], int]:
+        """How often each (model, provider) that a server reported has answered. By default empty."""
+        return {}

@@ -19,7 +19,8 @@ from harnesslab.harness.context import Action, Context, Decision, Proposal, Turn
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.llm.aside import ask
 from harnesslab.llm.replies import tool_calls
-from harnesslab.llm.types import Backbone, Completion, Request
+from harnesslab.llm.types import Backbone, Completion, MinimalBackbone, Request
+from harnesslab.llm.wrapper import as_backbone
 from harnesslab.rollout.control import tool_calls as possible_calls
 from harnesslab.rollout.env import Task, TextEnv
 from harnesslab.rollout.guard import GuardedEnv, Seen, clean
@@ -60,7 +61,7 @@ async def play(
     env: TextEnv | GuardedEnv,
     task: Task,
     pipeline: Pipeline,
-    backbone: Backbone,
+    backbone: MinimalBackbone,
     *,
     budget: int,
     repeat: int = 0,
@@ -81,7 +82,7 @@ async def play(
         seen = await guarded.reset(seed=task.seed, options=task.options)
         episode.instruction = seen.instruction
         episode.tools = tuple(str(tool.get("function", tool).get("name", "")) for tool in seen.tools or ())
-        await _steps(guarded, seen, episode, pipeline, backbone, seed, spend, limits)
+        await _steps(guarded, seen, episode, pipeline, as_backbone(backbone), seed, spend, limits)
     except EnvironmentFault as fault:
         episode.fail(fault.cause, str(fault))
     except InterventionFault as fault:
@@ -109,7 +110,7 @@ async def _steps(
     turns: tuple[Turn, ...] = ()
     observation = seen.observation
     # Only a control reads the options; a model is not made to wait for them.
-    control = bool(getattr(backbone, "control", False))
+    control = backbone.control
     protocol = pipeline.harness.protocol
     for index in range(episode.budget):
         begun = time.perf_counter()

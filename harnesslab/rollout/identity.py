@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harnesslab.errors import BackboneError, EnvironmentUnavailable, HarnesslabError
-from harnesslab.llm.types import Backbone
+from harnesslab.llm.types import MinimalBackbone
+from harnesslab.llm.wrapper import as_backbone
 from harnesslab.rollout.env import Environment, Task
 
 
 def measurement_identity(
     environment: Environment,
     tasks: Sequence[Task],
-    backbone: Backbone,
+    backbone: MinimalBackbone,
     *,
     budget: int,
     repeats: int,
@@ -48,15 +49,10 @@ def measurement_identity(
     } | {name: value for name, value in chosen.items() if value is not None}
 
 
-def identity_of(backbone: Backbone) -> dict[str, Any]:
+def identity_of(backbone: MinimalBackbone) -> dict[str, Any]:
     """What the backbone says that it is, checked: a JSON object with its name under ``model``. Raises BackboneError."""
+    identity = _declared(backbone, "identity")
     name = type(backbone).__name__
-    try:
-        identity: Any = backbone.identity
-    except HarnesslabError:
-        raise
-    except Exception as error:
-        raise BackboneError(f"the identity of {name} raised {type(error).__name__}: {error}") from error
     if not isinstance(identity, Mapping):
         raise BackboneError(
             f"the identity of {name} is a {type(identity).__name__}; it must be a mapping with a 'model'"
@@ -72,12 +68,33 @@ def identity_of(backbone: Backbone) -> dict[str, Any]:
     return dict(identity)
 
 
-def is_greedy(backbone: Backbone) -> bool:
+def is_greedy(backbone: MinimalBackbone) -> bool:
     """Whether the backbone says that it gives the same reply to the same request: temperature 0, or a script."""
     identity = identity_of(backbone)
     sampling = identity.get("sampling")
     zero = isinstance(sampling, Mapping) and sampling.get("temperature") == 0
     return zero or identity.get("kind") in ("scripted", "null")
+
+
+def concurrency_of(backbone: MinimalBackbone) -> int:
+    """How many requests the backbone takes at once, checked: a whole number of at least 1. Raises BackboneError."""
+    number = _declared(backbone, "concurrency")
+    if not isinstance(number, int) or number < 1:
+        name = type(backbone).__name__
+        raise BackboneError(f"the concurrency of {name} must be a whole number of at least 1, not {number!r:.60}")
+    return number
+
+
+def _declared(backbone: MinimalBackbone, member: str) -> Any:
+    """A member of a backbone, which may be anybody's class. Raises BackboneError where reading it fails."""
+    try:
+        return getattr(as_backbone(backbone), member)
+    except HarnesslabError:
+        raise
+    except Exception as error:
+        raise BackboneError(
+            f"the {member} of {type(backbone).__name__} raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[str]:

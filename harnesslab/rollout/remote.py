@@ -15,7 +15,7 @@ from typing import Any
 from harnesslab.errors import EnvironmentFault, ExecutorBroken
 from harnesslab.harness.load import load_harness
 from harnesslab.harness.pipeline import Pipeline
-from harnesslab.llm.types import Backbone, Completion
+from harnesslab.llm.types import Completion, MinimalBackbone
 from harnesslab.rollout.env import Environment, Task
 from harnesslab.rollout.episode import Limits, play
 from harnesslab.rollout.guard import GuardedEnv
@@ -27,7 +27,7 @@ class RemoteJob:
     """One episode for a worker. ``environment`` and ``backbone`` must pickle; keys of endpoints do not travel."""
 
     environment: Environment
-    backbone: Backbone
+    backbone: MinimalBackbone
     files: Mapping[str, bytes]
     trust: bool
     task: Task

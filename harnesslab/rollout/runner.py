@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from harnesslab.errors import EnvironmentFault
 from harnesslab.harness.pipeline import Pipeline
-from harnesslab.llm.types import Backbone
+from harnesslab.llm.types import MinimalBackbone
 from harnesslab.rollout.env import Environment, Task, step_budget
 from harnesslab.rollout.episode import Limits, Spend, play
 from harnesslab.rollout.guard import GuardedEnv, deadline_of
+from harnesslab.rollout.identity import concurrency_of
 from harnesslab.rollout.records import Episode
 from harnesslab.rollout.remote import RemoteJob, completions, submit
 
@@ -37,7 +38,7 @@ class Runner:
     def __init__(
         self,
         environment: Environment,
-        backbone: Backbone,
+        backbone: MinimalBackbone,
         *,
         budget: int | None = None,
         workers: int | None = None,
@@ -51,7 +52,7 @@ class Runner:
         self.environment = environment
         self.backbone = backbone
         self.budget = step_budget(environment) if budget is None else budget
-        self.workers = max(1, workers if workers is not None else int(getattr(backbone, "concurrency", 1)))
+        self.workers = max(1, workers if workers is not None else concurrency_of(backbone))
         self.seed = seed
         self._spend = spend
         self._executor = executor

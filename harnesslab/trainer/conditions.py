@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from harnesslab.errors import StoreError
 from harnesslab.lab import Lab
 from harnesslab.llm.meter import Meter, Price
-from harnesslab.llm.types import Backbone
+from harnesslab.llm.types import MinimalBackbone
 from harnesslab.rollout.env import Environment, Split, step_budget, tasks_of
 from harnesslab.rollout.episode import Limits
 from harnesslab.trainer.book import LabBook
@@ -73,7 +73,7 @@ class Conditions:
             repeats=self.settings.repeats,
         )
 
-    def measurer(self, llm: Backbone, environment: Environment | None = None) -> Measurer:
+    def measurer(self, llm: MinimalBackbone, environment: Environment | None = None) -> Measurer:
         """What plays panels under these conditions, with the lab's environment or another one."""
         world = environment if environment is not None else self.lab.environment
         return Measurer(

@@ -17,7 +17,7 @@ from harnesslab.harness.load import Harness, load_harness
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.ledger import whoami
-from harnesslab.llm.types import Backbone, Completion
+from harnesslab.llm.types import Completion, MinimalBackbone
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, tasks_of
 from harnesslab.rollout.episode import Limits
 from harnesslab.rollout.identity import digest, identity_of, measurement_identity
@@ -62,7 +62,7 @@ class Measurer:
     """Plays panels for one lab with one backbone."""
 
     lab: Lab
-    backbone: Backbone
+    backbone: MinimalBackbone
     budget: int
     workers: int | None = None
     seed: int = 0

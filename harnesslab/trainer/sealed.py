@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 from harnesslab.llm.control import RandomControl
-from harnesslab.llm.types import Backbone
+from harnesslab.llm.types import MinimalBackbone
 from harnesslab.rollout.env import Task, step_budget
 from harnesslab.rollout.floors import floors
 from harnesslab.rollout.show import counted
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COLUMNS = ["harness", "backbone", "solved", "of", "rate", "low", "high", "invalid", "steps", "forced", "unscorable"]
 
 
-def open_sealed(trainer: Trainer, controls: Sequence[Backbone] | None = None) -> Table:
+def open_sealed(trainer: Trainer, controls: Sequence[MinimalBackbone] | None = None) -> Table:
     """The held-out result: first and present baseline with the backbone, the present one with each control.
 
     What agents without a mind and the oracle solve frames it (:mod:`harnesslab.rollout.floors`). See :func:`~harnesslab.trainer.report.result_row` for the columns.

@@ -13,7 +13,7 @@ from harnesslab.harness.files import has_meaning
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.ledger import whoami
-from harnesslab.llm.types import Backbone
+from harnesslab.llm.types import MinimalBackbone
 from harnesslab.rollout.certify import Fork, certify
 from harnesslab.rollout.env import SPLITS, Split, step_budget, tasks_of
 from harnesslab.rollout.identity import identity_of
@@ -57,7 +57,7 @@ class Trainer:
     def __init__(
         self,
         lab: Lab | None = None,
-        llm: Backbone | None = None,
+        llm: MinimalBackbone | None = None,
         estimator: Estimator | None = None,
         criterion: Criterion | None = None,
         optimizer: Optimizer | None = None,
@@ -78,7 +78,7 @@ class Trainer:
         config = read_config(config_path) if config_path is not None else TrainFile()
         self.settings = make_settings(settings, config.settings)
         self.lab = lab if lab is not None else open_lab(config)
-        self.llm: Backbone = llm if llm is not None else open_llm(config)
+        self.llm: MinimalBackbone = llm if llm is not None else open_llm(config)
         self.estimator: Estimator = estimator if estimator is not None else ManualEstimator()
         self.criterion: Criterion = criterion if criterion is not None else StrictPareto()
         self.optimizer: Optimizer = optimizer if optimizer is not None else GreedyMonotonic()
@@ -101,7 +101,12 @@ class Trainer:
     # -- one step at a time ---------------------------------------------------------------------------
 
     def measure(
-        self, split: Split = "search", *, commit: str | None = None, llm: Backbone | None = None, fresh: bool = False
+        self,
+        split: Split = "search",
+        *,
+        commit: str | None = None,
+        llm: MinimalBackbone | None = None,
+        fresh: bool = False,
     ) -> Run:
         """Play a split with the baseline (or another ``commit``); what was played before is not played again.
 
@@ -111,12 +116,17 @@ class Trainer:
         return self._wait(*self._measure(split, commit, llm, fresh))
 
     async def measure_async(
-        self, split: Split = "search", *, commit: str | None = None, llm: Backbone | None = None, fresh: bool = False
+        self,
+        split: Split = "search",
+        *,
+        commit: str | None = None,
+        llm: MinimalBackbone | None = None,
+        fresh: bool = False,
     ) -> Run:
         """The ``await`` twin of :meth:`measure`."""
         return await self._await(*self._measure(split, commit, llm, fresh))
 
-    def watch(self, split: Split = "search", *, index: int = 0, llm: Backbone | None = None) -> Episode:
+    def watch(self, split: Split = "search", *, index: int = 0, llm: MinimalBackbone | None = None) -> Episode:
         """Play one task of a split with the baseline and show the transcript. Nothing is stored.
 
         The sealed split cannot be watched: it is opened as a whole, and that is recorded.
@@ -237,7 +247,7 @@ class Trainer:
         self.forked |= {fork.task for fork in forks}
         return forks
 
-    def open_sealed(self, controls: Sequence[Backbone] | None = None) -> Table:
+    def open_sealed(self, controls: Sequence[MinimalBackbone] | None = None) -> Table:
         """The held-out result, with the random control (or the ``controls`` given) beside it. The opening is recorded."""
         return open_sealed(self, controls)
 
@@ -265,7 +275,7 @@ class Trainer:
         }
         return Table([row], title="at most")
 
-    def measurer(self, llm: Backbone | None = None) -> Measurer:
+    def measurer(self, llm: MinimalBackbone | None = None) -> Measurer:
         """What plays panels for this trainer; ``llm`` in place of its own backbone, on the same meter."""
         return self.conditions.measurer(llm if llm is not None else self.llm)
 
@@ -281,7 +291,7 @@ class Trainer:
     # -- work -----------------------------------------------------------------------------------------
 
     def _measure(
-        self, split: Split, commit: str | None, llm: Backbone | None, fresh: bool
+        self, split: Split, commit: str | None, llm: MinimalBackbone | None, fresh: bool
     ) -> tuple[Coroutine[Any, Any, Run], Bar]:
         panel = self.panel(split)
         baseline = self.lab.repo.baseline()

@@ -11,7 +11,7 @@ from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, HarnesslabError
 from harnesslab.harness.files import MANIFEST, read_folder
 from harnesslab.lab import Lab
-from harnesslab.llm.types import Backbone
+from harnesslab.llm.types import MinimalBackbone
 from harnesslab.rollout.env import Environment, Split
 from harnesslab.rollout.identity import identity_of
 from harnesslab.rollout.loop import run_sync
@@ -30,7 +30,7 @@ COLUMNS = ["environment", "model", "start", "trained", "of", "gain", "start %", 
 
 def transfer(
     lab: Lab,
-    models: Sequence[Backbone],
+    models: Sequence[MinimalBackbone],
     envs: Sequence[str | Environment] | None = None,
     *,
     split: Split = "gate",
@@ -82,7 +82,7 @@ def transfer(
     return table
 
 
-def model_names(models: Sequence[Backbone]) -> list[str]:
+def model_names(models: Sequence[MinimalBackbone]) -> list[str]:
     """A name for each model: its own, and what tells it apart from another one of the same name."""
     identities = [_identity(model) for model in models]
     names = [
@@ -146,7 +146,7 @@ def _compare(measurer: Measurer, panel: Panel, name: str, progress: bool) -> dic
     return row
 
 
-def _identity(model: Backbone) -> dict[str, Any]:
+def _identity(model: MinimalBackbone) -> dict[str, Any]:
     """The identity in one level (``sampling.temperature``); empty where the model cannot say, which its row will report."""
     try:
         identity = identity_of(model)
