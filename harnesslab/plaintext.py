@@ -40,3 +40,8 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
     cells = list(rows)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 task``, ``2 tasks``."""
+    return f"{number} {noun if number == 1 else noun + 's'}"

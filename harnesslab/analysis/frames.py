@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnesslab.extras import comes_with
 from harnesslab.ledger import DECIDED, Verdict, read_verdict, solved_counts, who_decided
-from harnesslab.rollout.records import Episode
-from harnesslab.rollout.show import EPISODE_COLUMNS
+from harnesslab.rollout.records import EPISODE_COLUMNS, Episode
 from harnesslab.rollout.taxonomy import action_text
 from harnesslab.store import Candidate, LabRepo, RunStore
 

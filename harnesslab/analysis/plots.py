@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harnesslab.analysis.frames import curve_rows, fired
 from harnesslab.extras import comes_with
@@ -21,20 +21,52 @@ if TYPE_CHECKING:
     from matplotlib.ticker import Locator
 
     from harnesslab.analysis.effects import Effects
-    from harnesslab.lab import Lab
     from harnesslab.ledger import Verdict
-    from harnesslab.trainer.failures import Failures
+    from harnesslab.store import LabRepo
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 PALE_BLUE, PALE_ORANGE, PALE_GREY = (0.72, 0.85, 0.94), (0.96, 0.80, 0.69), (0.93, 0.93, 0.93)
 HATCHES = ("", "//", "..", "xx")
 ROWS = 25
 """Rows of a bar plot or a matrix; the rest is counted in the title."""
+
+
+class HasRepo(Protocol):
+    """A :class:`~harnesslab.Lab`, as far as the learning curve reads it."""
+
+    @property
+    def repo(self) -> LabRepo: ...
+
+
+class Cause(Protocol):
+    """A :class:`~harnesslab.trainer.failures.Cluster`, as far as the bars read it."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    def __len__(self) -> int: ...
+
+
+class Diagnosis(Protocol):
+    """What :meth:`harnesslab.Trainer.diagnose` found, as far as the bars read it."""
+
+    @property
+    def run(self) -> Run: ...
+
+    @property
+    def clusters(self) -> Sequence[Cause]: ...
+
+    def __len__(self) -> int: ...
+
+
 LABEL = 46
 """Characters of a bar's label."""
 
 
-def learning_curve(lab: Lab, *, controls: Sequence[Run] = (), level: float = 0.95) -> Figure:
+def learning_curve(lab: HasRepo, *, controls: Sequence[Run] = (), level: float = 0.95) -> Figure:
     """Solved share of the baseline after each verdict, with Wilson intervals at ``level``; turned-down candidates as crosses.
 
     ``controls`` are runs of the random control; each is drawn where the harness that it ran under was promoted (one on
@@ -78,8 +110,8 @@ def learning_curve(lab: Lab, *, controls: Sequence[Run] = (), level: float = 0.9
     return figure
 
 
-def failure_causes(failures: Failures) -> Figure:
-    """How many episodes failed for each cause, largest first; the label of each is its hatch and its colour."""
+def failure_causes(failures: Diagnosis) -> Figure:
+    """How many episodes of a diagnosis failed for each cause, largest first; the label of each is its hatch and its colour."""
     from harnesslab.rollout.taxonomy import LABELS
 
     clusters = failures.clusters[:ROWS]
@@ -223,7 +255,7 @@ def _baseline(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int, int]]:
     return points
 
 
-def _controls(axes: Axes, lab: Lab, rows: Sequence[dict[str, Any]], controls: Sequence[Run]) -> None:
+def _controls(axes: Axes, lab: HasRepo, rows: Sequence[dict[str, Any]], controls: Sequence[Run]) -> None:
     if not controls:
         return
     commits = {row.commit: row.id for row in lab.repo.candidates(state="promoted", limit=10_000).rows}

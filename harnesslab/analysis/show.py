@@ -8,8 +8,7 @@ from typing import Any
 
 from harnesslab.ledger import Verdict, read_verdict
 from harnesslab.markup import LIMIT, Markup, fill, paragraph, table
-from harnesslab.plaintext import shown
-from harnesslab.rollout.show import counted
+from harnesslab.plaintext import counted, shown
 
 FLIPS = 40
 

@@ -9,7 +9,7 @@ from typing import Any
 from harnesslab.analysis.frames import CURVE_COLUMNS, curve_rows
 from harnesslab.analysis.table import Table
 from harnesslab.ledger import solved_counts, who_decided
-from harnesslab.rollout.show import counted
+from harnesslab.plaintext import counted
 from harnesslab.store import Candidate, HistoryEntry, LabRepo
 
 OPENING_COLUMNS = ["when", "environment", "commit", "backbone", "who"]

@@ -8,9 +8,8 @@ from harnesslab.errors import StoreError
 from harnesslab.lab import Lab
 from harnesslab.markup import Markup, fold, join, paragraph
 from harnesslab.panels.trajectory import moment_html
-from harnesslab.plaintext import clip
+from harnesslab.plaintext import clip, counted
 from harnesslab.rollout.records import Step
-from harnesslab.rollout.show import counted
 from harnesslab.trainer.proposal import Evidence, Prediction
 
 SHOWN = 5

@@ -15,8 +15,8 @@ from harnesslab.panels.controls import Controls
 from harnesslab.panels.decisions import Record, Standing
 from harnesslab.panels.evidence import evidence_html, prediction_html
 from harnesslab.panels.work import Job
+from harnesslab.plaintext import counted
 from harnesslab.rollout.progress import Bar
-from harnesslab.rollout.show import counted
 from harnesslab.trainer.edit import edited
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.proposal import Proposal, Proposals

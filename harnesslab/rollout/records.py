@@ -6,15 +6,16 @@ Records are written by the trusted loop only. They hold what an intervention mus
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from harnesslab.extras import comes_with
-from harnesslab.markup import LIMIT, block
+from harnesslab.markup import LIMIT, block, table
+from harnesslab.plaintext import clip, columns, counted
 from harnesslab.rollout.env import Action, Split, Task
 from harnesslab.rollout.owners import Owner, owner_of
-from harnesslab.rollout.show import EPISODE_COLUMNS, episode_row, episode_text, run_html, run_text
 from harnesslab.rollout.tasks import solved_shares, solved_tasks
 
 if TYPE_CHECKING:
@@ -129,11 +130,30 @@ class Episode:
         """What pairs an episode with that of another run: task and repeat."""
         return (self.task_id, self.repeat)
 
+    @property
+    def outcome(self) -> str:
+        """``solved``, ``failed`` or ``unscorable``."""
+        return "solved" if self.solved else "failed" if self.status == "finished" else "unscorable"
+
+    @property
+    def ended(self) -> str:
+        """How the episode ended; for a failure with its owner and cause in front."""
+        return f"{self.owner}, {self.cause}: {self.reason}" if self.cause else self.reason
+
     def __repr__(self) -> str:
-        return episode_text(self)
+        """A transcript: what was seen, what was answered, what came of it."""
+        lines = [f"task: {clip(self.instruction, 200)}"]
+        for step in self.steps:
+            lines += [
+                f"{step.index + 1:>3}  sees    {clip(step.observation, 160)}",
+                f"     answers {clip(step.raw, 120)}" + ("" if step.executed else "   [not executed]"),
+            ]
+        tokens = self.prompt_tokens + self.completion_tokens
+        lines.append(f"{self.outcome}: {self.ended} ({self.length} steps, {tokens} tokens, {self.seconds:.1f} s)")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return str(block(episode_text(self), limit=2 * LIMIT))
+        return str(block(repr(self), limit=2 * LIMIT))
 
     def summary(self) -> dict[str, Any]:
         """The row that the store keeps beside the trace."""
@@ -222,14 +242,61 @@ class Run:
         return [episode for episode in self.scorable if not episode.solved]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an episode (extra ``lab``); columns in :data:`harnesslab.rollout.show.EPISODE_COLUMNS`."""
+        """One row an episode (extra ``lab``); columns in :data:`EPISODE_COLUMNS`."""
         with comes_with("lab"):
             import pandas as pd
 
-        return pd.DataFrame([episode_row(episode) for episode in self.episodes], columns=list(EPISODE_COLUMNS))
+        return pd.DataFrame([_frame_row(episode) for episode in self.episodes], columns=list(EPISODE_COLUMNS))
+
+    def unscored(self) -> str:
+        """How many episodes could not be scored, and who owns that."""
+        gone = [episode for episode in self.episodes if episode.status != "finished"]
+        owners = Counter(f"{e.owner}, {e.cause}" if e.cause else e.owner for e in gone)
+        parts = "; ".join(f"{owner}: {count}" for owner, count in owners.most_common())
+        return f"{counted(len(gone), 'more episode')} could not be scored ({parts})"
+
+    def _head(self) -> str:
+        """One line: what was played, with what, and how many tasks were solved."""
+        played = len(self.scorable)
+        repeats = f" ({counted(played, 'episode')})" if played > self.tasks else ""
+        broken = f", {self.unscored()}" if len(self) > played else ""
+        backbone = f" with {self.backbone}" if self.backbone else ""
+        head = f"{self.split} run {self.id}{backbone}, harness {self.commit[:10]}"
+        return f"{head}: {self.solved} of {counted(self.tasks, 'task')} solved{repeats}{broken}"
+
+    def _rest(self) -> list[str]:
+        return [f"... and {len(self) - ROWS} more episodes; .to_frame() has them all"] if len(self) > ROWS else []
 
     def __repr__(self) -> str:
-        return run_text(self)
+        return "\n".join([self._head(), *columns([_HEAD, *map(_cells, self.episodes[:ROWS])]), *self._rest()])
 
     def _repr_html_(self) -> str:
-        return run_html(self)
+        return str(table(_HEAD, map(_cells, self.episodes[:ROWS]), caption=self._head(), below=self._rest()))
+
+
+ROWS = 20
+"""Episodes that a run shows of itself; ``to_frame()`` has them all."""
+EPISODE_COLUMNS = (
+    "id", "task_id", "family", "repeat", "solved", "progress", "reward", "steps", "invalid", "prompt_tokens",
+    "completion_tokens", "seconds", "status", "owner", "cause", "reason", "fired",
+)  # fmt: skip
+"""Columns of a DataFrame of episodes. ``seconds`` is wall time; ``fired`` maps interventions to steps."""
+_HEAD = ("task", "family", "outcome", "progress", "steps", "invalid", "tokens", "how it ended")
+
+
+def _frame_row(episode: Episode) -> dict[str, Any]:
+    same = {name: getattr(episode, name) for name in EPISODE_COLUMNS if name not in ("steps", "fired")}
+    return same | {"steps": episode.length, "fired": dict(episode.fired)}
+
+
+def _cells(episode: Episode) -> Sequence[str]:
+    return (
+        clip(episode.task_id, 40) + (f" #{episode.repeat}" if episode.repeat else ""),
+        clip(episode.family, 24),
+        episode.outcome,
+        f"{episode.progress:.0%}",
+        str(episode.length),
+        str(episode.invalid),
+        str(episode.prompt_tokens + episode.completion_tokens),
+        clip(episode.ended, 60),
+    )

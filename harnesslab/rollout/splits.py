@@ -15,10 +15,9 @@ from typing import Any, get_args
 
 from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable, RepeatedTask, SplitWarning
 from harnesslab.plainjson import texts
-from harnesslab.plaintext import clip
+from harnesslab.plaintext import clip, counted
 from harnesslab.rollout.bounds import first_look
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, public, tasks_of
-from harnesslab.rollout.show import counted
 from harnesslab.rollout.twins import Kind, Twin, find_twins, is_text
 
 SECONDS = 60.0

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from harnesslab.rollout.records import Episode
+from typing import Protocol
 
 RULE = "A task counts as solved when more than half of its scorable repeats reached the goal; a tie does not."
+
+
+class Attempt(Protocol):
+    """What the rule reads of an episode."""
+
+    @property
+    def task_id(self) -> str: ...
+
+    @property
+    def solved(self) -> bool: ...
+
+    @property
+    def status(self) -> str: ...
 
 
 def by_task(outcomes: Iterable[tuple[str, bool]]) -> dict[str, list[bool]]:
@@ -24,12 +34,12 @@ def won_tasks(outcomes: Iterable[tuple[str, bool]]) -> set[str]:
     return {task for task, won in by_task(outcomes).items() if 2 * sum(won) > len(won)}
 
 
-def solved_tasks(episodes: Iterable[Episode]) -> set[str]:
-    """:func:`won_tasks` of episodes; those that are unscorable say nothing."""
-    return won_tasks((e.task_id, e.solved) for e in episodes if e.status == "finished")
+def solved_tasks(attempts: Iterable[Attempt]) -> set[str]:
+    """:func:`won_tasks` of attempts; those that are unscorable say nothing."""
+    return won_tasks((e.task_id, e.solved) for e in attempts if e.status == "finished")
 
 
-def solved_shares(episodes: Iterable[Episode]) -> dict[str, float]:
+def solved_shares(attempts: Iterable[Attempt]) -> dict[str, float]:
     """For each task the share of its scorable episodes that reached the goal."""
-    tasks = by_task((e.task_id, e.solved) for e in episodes if e.status == "finished")
+    tasks = by_task((e.task_id, e.solved) for e in attempts if e.status == "finished")
     return {task: sum(won) / len(won) for task, won in tasks.items()}

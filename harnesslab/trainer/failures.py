@@ -10,7 +10,6 @@ from harnesslab.extras import comes_with
 from harnesslab.markup import table
 from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Episode, Run
-from harnesslab.rollout.show import unscored
 from harnesslab.rollout.taxonomy import LABELS, Diagnosis, Label, diagnose
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class Failures:
 
     def head(self) -> str:
         """How many episodes failed, and how many could not be scored."""
-        broken = f", {unscored(self.run)}" if self.unscorable else ""
+        broken = f", {self.run.unscored()}" if self.unscorable else ""
         return f"{len(self.items)} of {len(self.run.scorable)} episodes failed{broken}"
 
     def __repr__(self) -> str:

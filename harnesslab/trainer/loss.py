@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harnesslab.errors import OrderError
 from harnesslab.ledger import Choice, Verdict, reason_given
-from harnesslab.rollout.show import counted
+from harnesslab.plaintext import counted
 from harnesslab.trainer.parameter import Gradient, Parameter
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.ledger import whoami
 from harnesslab.llm.types import Completion, MinimalBackbone
+from harnesslab.plaintext import counted
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, tasks_of
 from harnesslab.rollout.episode import Limits
 from harnesslab.rollout.identity import digest, identity_of, measurement_identity
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job, Runner
-from harnesslab.rollout.show import counted
 from harnesslab.store import identity_hash
 from harnesslab.trainer.criterion import Criterion, decides, foregone, is_sequential
 from harnesslab.trainer.pairs import Pair, comparable, pair_up, prefix, unplayed

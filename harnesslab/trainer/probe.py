@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harnesslab.rollout.show import counted
+from harnesslab.plaintext import counted
 from harnesslab.trainer.pairs import changed_tasks, pair_up
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnesslab.harness.base import LAYERS
 from harnesslab.markup import LIMIT, block, fill, items, paragraph, table
-from harnesslab.plaintext import clip
-from harnesslab.rollout.show import counted
+from harnesslab.plaintext import clip, counted
 
 if TYPE_CHECKING:
     from harnesslab.trainer.trainer import Trainer

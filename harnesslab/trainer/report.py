@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from harnesslab.lab import Lab
-from harnesslab.plaintext import clip
+from harnesslab.plaintext import clip, counted
 from harnesslab.rollout.floors import Floors
 from harnesslab.rollout.records import Episode, Run
-from harnesslab.rollout.show import counted
 from harnesslab.rollout.tasks import solved_shares
 
 

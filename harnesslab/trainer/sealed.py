@@ -9,9 +9,9 @@ from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, EnvironmentUnavailable
 from harnesslab.llm.control import RandomControl
 from harnesslab.llm.types import MinimalBackbone
+from harnesslab.plaintext import counted
 from harnesslab.rollout.env import Task, step_budget
 from harnesslab.rollout.floors import floors
-from harnesslab.rollout.show import counted
 from harnesslab.rollout.tasks import RULE
 from harnesslab.trainer.parts import check_parts
 from harnesslab.trainer.report import constant_note, floor_rows, result_row

@@ -72,7 +72,7 @@ def main() -> None:
     add_package("harnesslab", Path(__file__).resolve().parents[2])
     from harnesslab.rollout.process.serve import serve
 
-    serve(socket_fd)
+    serve(socket_fd, add_package)
     # The socket is closed, so the parent is going. What we started must go, too, and our folder.
     life.join()
 

@@ -18,7 +18,6 @@ from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavaila
 from harnesslab.rollout.env import Environment, Policy, TextEnv
 from harnesslab.rollout.null import null_of
 from harnesslab.rollout.options import check_options
-from harnesslab.rollout.process.bootstrap import add_package
 from harnesslab.rollout.process.frames import HEAD, FrameError, decode, encode, length
 from harnesslab.rollout.process.wire import PROTOCOL, Start, pack_task, unpack_task
 
@@ -31,7 +30,9 @@ ERROR_LIMIT = 2_000
 class Server:
     """One environment, at most one instance of it, and some policies."""
 
-    def __init__(self) -> None:
+    def __init__(self, add_package: Callable[[str, Path], None]) -> None:
+        """``add_package`` makes a folder importable under a name."""
+        self._add_package = add_package
         self._environment: Environment | None = None
         self._instance: TextEnv | None = None
         self._policies: OrderedDict[int, Policy] = OrderedDict()
@@ -48,7 +49,7 @@ class Server:
         """Import the environment and make it; ``fields`` are those of a Start."""
         wanted = Start(**fields)
         for name, folder in wanted.packages:
-            add_package(name, Path(folder))
+            self._add_package(name, Path(folder))
         factory = getattr(importlib.import_module(wanted.module), wanted.attribute)
         check_options(wanted.module, factory, wanted.options)
         made: Environment = factory(**wanted.options)
@@ -140,9 +141,9 @@ _HANDLERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def serve(fd: int) -> None:
-    """Answer requests on the socket ``fd`` until it closes."""
-    server = Server()
+def serve(fd: int, add_package: Callable[[str, Path], None]) -> None:
+    """Answer requests on the socket ``fd`` until it closes; ``add_package`` makes a folder importable under a name."""
+    server = Server(add_package)
     with socket.socket(fileno=fd) as channel:
         while (body := _read(channel)) is not None:
             reply = _reply(server, decode(body))
