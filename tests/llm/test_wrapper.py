@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 
 import harnesslab as hl
 from harnesslab.errors import BackboneError
+from harnesslab.harness import Pipeline, load_folder
 from harnesslab.llm import Backbone, Completion, Meter, MinimalBackbone, Recording, Request, Wrapper
 from harnesslab.llm.wrapper import as_backbone
 from harnesslab.rollout.identity import concurrency_of
-from tests.worlds import CorridorWorld
+from harnesslab.rollout.records import Episode
+from harnesslab.rollout.runner import Job, Runner
+from tests.worlds import STARTER, CorridorWorld
 
 MEMBERS = [
     name
@@ -91,12 +94,20 @@ def test_every_backbone_of_ours_inherits_the_defaults(make: Callable[[], Any]) -
         assert isinstance(inspect.getattr_static(backbone, name), (property, bool, int))
 
 
-def outcome(run: Any) -> list[Any]:
+def played(world: Any, llm: Any) -> list[Any]:
     """All that a run says of the agent, without times and the bodies that were sent."""
+    pipeline, found = Pipeline(load_folder(STARTER)), dict[Any, Episode]()
+
+    def sink(job: Job, episode: Episode) -> bool:
+        found[episode.key] = episode
+        return False
+
+    jobs = [Job("baseline", pipeline, task, repeat) for task in world.tasks("search") for repeat in range(2)]
+    asyncio.run(Runner(world, llm).run(jobs, sink))
     return [
         (e.task_id, e.repeat, e.solved, e.status, e.reward, e.invalid, e.length, e.reason, dict(e.fired),
          *((s.raw, s.action, s.executed, s.problem, s.result, s.invalid, s.forced) for s in e.steps))
-        for e in run.episodes
+        for _, e in sorted(found.items())
     ]  # fmt: skip
 
 
@@ -141,18 +152,12 @@ class ToolWorld(CorridorWorld):
     ],
 )
 def test_a_run_with_a_wrapped_backbone_is_the_bare_run(
-    open_lab: Callable[..., Any], tmp_path: Path, kind: str, world: Any, make: Callable[[], Any]
+    tmp_path: Path, kind: str, world: Any, make: Callable[[], Any]
 ) -> None:
-    def run(llm: Any) -> Any:
-        return hl.Trainer(open_lab(env=world()), llm, settings={"progress": False, "repeats": 2}).measure(fresh=True)
-
-    bare = run(make())
-    live = run(WRAPPERS[kind](make(), tmp_path))
-    again = run(WRAPPERS[kind](make(), tmp_path))
-    assert outcome(bare) == outcome(live) == outcome(again)
-    assert bare.identity == live.identity == again.identity
+    bare, wrap = played(world(), make()), WRAPPERS[kind]
+    assert bare == played(world(), wrap(make(), tmp_path)) == played(world(), wrap(make(), tmp_path))
     if make is hl.LLM.random:
-        assert not any(episode.invalid for episode in bare.episodes)
+        assert not any(episode[5] for episode in bare), "a control that is given its options makes no invalid step"
 
 
 class Three:
@@ -172,19 +177,16 @@ class Three:
 
 
 @pytest.mark.parametrize("kind", ["bare", *WRAPPERS])
-def test_a_run_plays_as_many_episodes_at_once_as_the_backbone_asks_for(
-    open_lab: Callable[..., Any], tmp_path: Path, kind: str
-) -> None:
+def test_a_run_plays_as_many_episodes_at_once_as_the_backbone_asks_for(tmp_path: Path, kind: str) -> None:
     mine = Three()
-    llm = mine if kind == "bare" else WRAPPERS[kind](mine, tmp_path)
-    hl.Trainer(open_lab(), llm, settings={"progress": False}).measure()
+    played(CorridorWorld(), mine if kind == "bare" else WRAPPERS[kind](mine, tmp_path))
     assert mine.most == 3
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, "four", None])
-def test_a_wrong_concurrency_is_named(open_lab: Callable[..., Any], wrong: Any) -> None:
+def test_a_wrong_concurrency_is_named(wrong: Any) -> None:
     with pytest.raises(BackboneError, match=r"the concurrency of Three must be a whole number of at least 1, not"):
-        hl.Trainer(open_lab(), Three(wrong), settings={"progress": False}).measure()
+        Runner(CorridorWorld(), Three(wrong))
 
 
 def test_a_member_that_cannot_be_read_is_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any, ClassVar
 
 import pytest
@@ -76,7 +77,7 @@ def test_cancellation_closes_the_environments() -> None:
     world = CorridorWorld()
 
     async def main() -> None:
-        started = asyncio.Event()
+        started = threading.Event()  # a backbone of one's own is asked on another loop
 
         class Slow:
             identity: ClassVar[dict[str, str]] = {"model": "slow"}
@@ -87,7 +88,7 @@ def test_cancellation_closes_the_environments() -> None:
                 await asyncio.Event().wait()
 
         task = asyncio.create_task(Runner(world, Slow(), workers=2).run(jobs(world), lambda job, episode: False))
-        await started.wait()
+        await asyncio.to_thread(started.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
