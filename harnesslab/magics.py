@@ -59,13 +59,11 @@ def intervention(line: str, body: str, names: dict[str, Any]) -> Proposal | Loss
         asked = _parser().parse_args(shlex.split(line))
     except ValueError as error:  # an open quotation mark
         raise CellError(f"{error} in '{line}'; write {USAGE}") from None
-    from harnesslab.trainer.scan import refuse_leaks
-
     try:
         trainer = _trainer(asked, names)
         proposal = _proposal(asked.path, body, asked.about, trainer)
         if asked.evaluate:
-            refuse_leaks(trainer, proposal)
+            trainer.refuse_leaks(proposal)
             return trainer.evaluate(proposal)
     except CellError:
         raise
@@ -102,7 +100,7 @@ def _trainer(asked: Namespace, names: dict[str, Any]) -> Trainer:
         if not isinstance(found, Trainer):
             raise ConfigError(f"--trainer {asked.trainer}: there is no trainer of that name in this notebook")
         return found
-    trainer = latest()
+    trainer: Trainer | None = latest()
     if trainer is None:
         raise OrderError("there is no trainer yet: make one first, with trainer = hl.Trainer(lab=..., llm=...)")
     return trainer

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from harnesslab.panels.intervention_view import InterventionsPanel
     from harnesslab.panels.verdict_view import VerdictPanel
     from harnesslab.rollout.records import Run
+    from harnesslab.trainer.desk import Desk
     from harnesslab.trainer.failures import Failures
     from harnesslab.trainer.loss import Loss
-    from harnesslab.trainer.proposal import Proposals
+    from harnesslab.trainer.proposal import Proposal, Proposals
     from harnesslab.trainer.trainer import Trainer
 
 __all__ = ["curve", "failures", "interventions", "verdict"]
@@ -34,7 +35,7 @@ def failures(found: Failures) -> FailuresPanel:
     return FailuresPanel(found)
 
 
-def interventions(proposals: Proposals, trainer: Trainer | None = None) -> InterventionsPanel:
+def interventions(proposals: Proposals, trainer: Desk[Proposal, Loss] | None = None) -> InterventionsPanel:
     """What ``trainer.propose()`` proposes, to read, edit, measure, accept or reject.
 
     ``trainer`` only for proposals that were put together by hand. Raises ConfigError when none is known.
@@ -43,12 +44,10 @@ def interventions(proposals: Proposals, trainer: Trainer | None = None) -> Inter
     from harnesslab.trainer.proposal import Proposals
 
     _is_one(proposals, Proposals, "interventions takes what trainer.propose() proposed")
-    return InterventionsPanel(
-        proposals, _whose(trainer or getattr(proposals, "trainer", None), "interventions(proposals")
-    )
+    return InterventionsPanel(proposals, _whose(trainer or proposals.trainer, "interventions(proposals"))
 
 
-def verdict(loss: Loss, trainer: Trainer | None = None) -> VerdictPanel:
+def verdict(loss: Loss, trainer: Desk[Proposal, Loss] | None = None) -> VerdictPanel:
     """What ``trainer.evaluate()`` found, to accept or reject. Raises ConfigError when no trainer is known."""
     from harnesslab.panels.verdict_view import VerdictPanel
     from harnesslab.trainer.loss import Loss
@@ -72,7 +71,7 @@ def _is_one(value: Any, wanted: type, words: str) -> None:
         raise ConfigError(f"hl.panels.{words}, not {value!r:.60}")
 
 
-def _whose(trainer: Trainer | None, call: str) -> Trainer:
+def _whose(trainer: Desk[Proposal, Loss] | None, call: str) -> Desk[Proposal, Loss]:
     if trainer is None:
         raise ConfigError(f"it is not known which trainer is meant: hl.panels.{call}, trainer=trainer)")
     return trainer

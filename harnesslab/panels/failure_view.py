@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from harnesslab import markup
 from harnesslab.errors import ConfigError
 from harnesslab.extras import comes_with
@@ -175,7 +173,7 @@ class FailuresPanel(Panel):
         return head + step_html(shown, of=len(episode.steps), diagnosis=failure.diagnosis)
 
     def _episode(self, failure: Failure) -> Episode:
-        trainer: Any = self.failures.trainer
+        trainer = self.failures.trainer
         return trainer.lab.load_steps(failure.episode) if trainer is not None else failure.episode
 
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harnesslab.analysis.show import verdict_html
 from harnesslab.errors import OrderError
 from harnesslab.extras import comes_with
 from harnesslab.ledger import OPEN, Candidate, Choice, read_verdict, reason_given, who_decided
 from harnesslab.markup import Markup, page, paragraph
 from harnesslab.panels.base import Panel
+from harnesslab.trainer.desk import Desk
 from harnesslab.trainer.loss import Loss
-
-if TYPE_CHECKING:
-    from harnesslab.trainer.trainer import Trainer
+from harnesslab.trainer.proposal import Proposal
 
 
 class VerdictPanel(Panel):
     """Shows a loss. ``promote(reason=...)``, ``reject(reason=...)`` and ``undo()`` do what the buttons do."""
 
-    def __init__(self, loss: Loss, trainer: Trainer):
+    def __init__(self, loss: Loss, trainer: Desk[Proposal, Loss]):
         with comes_with("lab"):
             import ipywidgets as widgets
 

@@ -11,7 +11,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from harnesslab.errors import (
     ConfigError,
@@ -27,14 +27,16 @@ from harnesslab.errors import (
     UndecidedLoss,
     UnmeasurableRun,
 )
+from harnesslab.lab import Lab
+from harnesslab.rollout.env import Split
 from harnesslab.rollout.owners import IN_A_ROW
+from harnesslab.rollout.records import Run
+from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.history import LIMIT
 from harnesslab.trainer.loss import Loss
+from harnesslab.trainer.measure import Panel
+from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.proposal import Proposal, Proposals
-
-if TYPE_CHECKING:
-    from harnesslab.trainer.failures import Failures
-    from harnesslab.trainer.trainer import Trainer
 
 JOURNAL = "epochs"
 
@@ -46,10 +48,30 @@ def _is_skip(error: HarnesslabError) -> bool:
     return isinstance(error, HarnessFileError | LeakFound | UnmeasurableRun | CriterionFault)
 
 
-class Epochs:
-    """Makes losses, one an epoch, for one trainer."""
+class Steps(Protocol):
+    """The steps of an epoch, as a :class:`~harnesslab.Trainer` makes them."""
 
-    def __init__(self, trainer: Trainer):
+    @property
+    def lab(self) -> Lab: ...
+
+    @property
+    def harness(self) -> Parameter: ...
+
+    def panel(self, split: Split) -> Panel: ...
+
+    def measure(self, split: Split) -> Run: ...
+
+    def diagnose(self, run: Run) -> Failures: ...
+
+    def propose(self, failures: Failures) -> Proposals: ...
+
+    def evaluate(self, proposal: Proposal, *, epoch: int | None = None) -> Loss: ...
+
+
+class Epochs:
+    """Makes losses, one an epoch, by the steps of one trainer."""
+
+    def __init__(self, trainer: Steps):
         self._trainer = trainer
 
     def start(self, count: int) -> Iterator[Loss]:
@@ -72,7 +94,8 @@ class Epochs:
     def _go(self, state: dict[str, Any]) -> Iterator[Loss]:
         self._require_no_grad()
         # A setting that leaves no task must not leave a new lab either.
-        for split in ("search", "gate"):
+        splits: tuple[Split, ...] = ("search", "gate")
+        for split in splits:
             self._trainer.panel(split)
         # Before the first measurement, too, which is often the longest.
         self._put(state)

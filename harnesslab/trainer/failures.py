@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnesslab.extras import comes_with
 from harnesslab.markup import table
@@ -15,7 +15,7 @@ from harnesslab.rollout.taxonomy import LABELS, Diagnosis, Label, diagnose
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harnesslab.trainer.trainer import Trainer
+    from harnesslab.trainer.desk import Desk
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Failures:
         self.items: tuple[Failure, ...] = tuple(Failure(episode, diagnose(episode)) for episode in run.failures())
         self.clusters: tuple[Cluster, ...] = _cluster(self.items)
         self.unscorable = len(run) - len(run.scorable)
-        self.trainer: Trainer | None = None
+        self.trainer: Desk[Any, Any] | None = None
         """Whose failures these are; set by :meth:`Trainer.diagnose`."""
 
     @property

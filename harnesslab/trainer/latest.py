@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from harnesslab.trainer.trainer import Trainer
-
-_latest: weakref.ref[Trainer] | None = None
+_latest: weakref.ref[Any] | None = None
 
 
-def note(trainer: Trainer) -> None:
+def note(trainer: object) -> None:
     """Remember the trainer, without keeping it alive."""
     global _latest
     _latest = weakref.ref(trainer)
 
 
-def latest() -> Trainer | None:
-    """The trainer that was made last in this process, if it is still there."""
+def latest() -> Any:
+    """The :class:`~harnesslab.Trainer` that was made last in this process, if it is still there, else None."""
     return _latest() if _latest is not None else None

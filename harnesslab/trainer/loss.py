@@ -11,8 +11,8 @@ from harnesslab.trainer.parameter import Gradient, Parameter
 
 if TYPE_CHECKING:
     from harnesslab.rollout.records import Run
+    from harnesslab.trainer.desk import Desk
     from harnesslab.trainer.proposal import Proposal
-    from harnesslab.trainer.trainer import Trainer
 
 
 class Loss:
@@ -32,7 +32,7 @@ class Loss:
         """``candidate`` is the id in the store; ``baseline`` and ``measured`` are the two runs."""
         self.parameter, self.candidate, self.verdict = parameter, candidate, verdict
         self.proposal, self.baseline, self.measured, self.epoch = proposal, baseline, measured, epoch
-        self.trainer: Trainer | None = None
+        self.trainer: Desk[Proposal, Loss] | None = None
         """Whose loss this is; set by :meth:`Trainer.evaluate`."""
         self.judged = verdict
         """The criterion's own verdict, whatever a person decides."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from harnesslab.plaintext import counted
+from harnesslab.rollout.progress import Bar
+from harnesslab.trainer.measure import Measurer, Panel
 from harnesslab.trainer.pairs import changed_tasks, pair_up
-
-if TYPE_CHECKING:
-    from harnesslab.rollout.progress import Bar
-    from harnesslab.trainer.trainer import Trainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +47,10 @@ class Probe:
         return "\n".join(lines)
 
 
-async def probe(trainer: Trainer, bar: Bar) -> Probe:
-    """Measure the baseline twice on the gate, both times afresh; ``bar`` counts each of the two runs."""
+async def probe(measurer: Measurer, panel: Panel, commit: str, bar: Bar) -> Probe:
+    """Measure the harness at ``commit`` twice on the panel, both times afresh; ``bar`` counts each of the two runs."""
     from harnesslab.analysis.statistics import minimum_gain
 
-    panel, commit = trainer.panel("gate"), trainer.lab.repo.baseline()
-    measurer = trainer.measurer()
     first = await measurer.measure(commit, panel, bar, purpose="probe", fresh=True)
     second = await measurer.measure(commit, panel, bar, purpose="probe", fresh=True)
     pairs = [pair for pair in pair_up(first, second) if pair.scorable]

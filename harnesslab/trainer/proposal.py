@@ -14,7 +14,7 @@ from harnesslab.markup import LIMIT, block, fill, items, paragraph, table
 from harnesslab.plaintext import clip, counted
 
 if TYPE_CHECKING:
-    from harnesslab.trainer.trainer import Trainer
+    from harnesslab.trainer.desk import Desk
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Proposals(Sequence[Proposal]):
         self._items = tuple(best_first(items) if ranked_by == PREDICTED else items)
         self.refused = tuple(refused)
         self.edited: tuple[str, ...] = ()
-        self.trainer: Trainer | None = None
+        self.trainer: Desk[Proposal, Any] | None = None
         """Who measures and decides on them; set by :meth:`Trainer.propose`."""
 
     def __len__(self) -> int:

@@ -40,6 +40,7 @@ from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.parts import check_parts
 from harnesslab.trainer.probe import Probe, probe
 from harnesslab.trainer.proposal import Proposal, Proposals
+from harnesslab.trainer.scan import refuse_leaks
 from harnesslab.trainer.sealed import open_sealed
 from harnesslab.trainer.typical import typical_episode
 
@@ -212,6 +213,11 @@ class Trainer:
         """
         self._decider.undo(candidate_id, whoami(self.lab.path))
 
+    def refuse_leaks(self, proposal: Proposal) -> None:
+        """Raise LeakFound where what a person wrote carries text of a single task, unless the estimator is ``ManualEstimator(scan=False)``."""
+        if not isinstance(self.estimator, ManualEstimator) or self.estimator.scan:
+            refuse_leaks(self.lab, proposal)
+
     # -- the loop -------------------------------------------------------------------------------------
 
     def epochs(self, count: int) -> Iterator[Loss]:
@@ -233,7 +239,7 @@ class Trainer:
     def probe(self) -> Probe:
         """A/A: the baseline twice on the gate; noise floor, minimum effect, cost. Spends two runs."""
         bar = Bar("probe", len(self.panel("gate")), show=self.settings.progress)
-        return self._wait(probe(self, bar), bar)
+        return self._wait(probe(self.measurer(), self.panel("gate"), self.lab.repo.baseline(), bar), bar)
 
     def certify(self, run: Run | None = None) -> list[Fork]:
         """Replay a run's action chains (default: the baseline's on the gate) in fresh environments.
@@ -249,7 +255,7 @@ class Trainer:
 
     def open_sealed(self, controls: Sequence[MinimalBackbone] | None = None) -> Table:
         """The held-out result, with the random control (or the ``controls`` given) beside it. The opening is recorded."""
-        return open_sealed(self, controls)
+        return open_sealed(self.conditions, self.measure, controls)
 
     # -- panels ---------------------------------------------------------------------------------------
 

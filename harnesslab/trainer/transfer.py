@@ -107,7 +107,7 @@ def model_names(models: Sequence[MinimalBackbone]) -> list[str]:
 def _conditions(lab: Lab, trainer: Trainer | None) -> Conditions:
     if trainer is not None and trainer.lab.path != lab.path:
         raise ConfigError(f"trainer belongs to the lab {trainer.lab.path}, not to {lab.path}")
-    last = trainer if trainer is not None else latest()
+    last: Trainer | None = trainer if trainer is not None else latest()
     if last is not None and last.lab.path == lab.path:
         return last.conditions
     return Conditions.remembered(lab)
