@@ -63,7 +63,7 @@ def test_modules_stay_small() -> None:
         str(path.relative_to(ROOT)): lines
         for folder in ("harnesslab", "envs")
         for path in (ROOT / folder).rglob("*.py")
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 350
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
     }
     assert not long
 

@@ -13,12 +13,13 @@ from harnesslab.ledger import Choice, reason_given
 from harnesslab.markup import Markup, page, section, table
 from harnesslab.panels.base import Panel
 from harnesslab.panels.decisions import Record, Standing
+from harnesslab.panels.editor import Editor
 from harnesslab.panels.evidence import evidence_html, prediction_html
 from harnesslab.panels.work import Job
 from harnesslab.plaintext import counted
 from harnesslab.rollout.progress import Bar
 from harnesslab.trainer.desk import Desk
-from harnesslab.trainer.edit import edited, main_file
+from harnesslab.trainer.edit import edited
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.proposal import Proposal, Proposals
 
@@ -247,18 +248,15 @@ class Controls:
         self._table = widgets.HTML()
         self._choice = panel.control(widgets.Dropdown(options=options, description="Proposal"))
         self._detail = widgets.HTML()
-        self._file = panel.control(widgets.Dropdown(options=[], description="File"))
-        self._text = panel.control(widgets.Textarea(rows=10, description="Edit", continuous_update=False))
-        self._text.layout.width = "95%"
-        self._text_error = widgets.HTML()
+        self._editor = Editor(panel, self._edited, self._original, trust=panel.trainer.lab.trust)
+        self._use, self._reset = self._editor.use, self._editor.reset
+        self._text, self._text_error = self._editor.text, self._editor.said
         self._reason = panel.control(
             widgets.Text(description="Reason", placeholder="why you promote or reject it; stored in git")
         )
         self._reason.layout.width = "60%"
         self._bar = widgets.IntProgress(min=0, max=1)
         self._bar.layout.visibility = "hidden"
-        self._use = panel.button("Use this text", "Put the edited text in the proposal's place", self._use_text)
-        self._reset = panel.button("Original text", "Go back to the text as it was proposed", self._original)
         self._measure = panel.button("Measure", "Play the gate tasks with and without it", self._start, "primary")
         self._promote = panel.button(
             "Promote", "Make it part of the baseline, with your reason", self._promoted, "success"
@@ -271,17 +269,11 @@ class Controls:
         )
         self._cancel.on_click(lambda _button: panel.cancel())
         panel.follow(self._choice, lambda _i: self._chosen())
-        panel.follow(self._file, lambda _path: self._load_text())
-        panel.follow(self._text, lambda value: self._check(value))
-        editor = widgets.Accordion(
-            children=[widgets.VBox([self._file, self._text, self._text_error, widgets.HBox([self._use, self._reset])])],
-            titles=("Edit the intervention",),
-        )
         self.children: list[Any] = [
             self._table,
             self._choice,
             self._detail,
-            editor,
+            self._editor.box,
             widgets.HBox([self._measure, self._cancel, self._bar, panel.status]),
             self._reason,
             widgets.HBox([self._promote, self._reject, self._undo]),
@@ -299,9 +291,8 @@ class Controls:
         self._table.value = page(self._panel.overview(i))
         if i is None:
             self._detail.value = page(markup.paragraph("The estimator proposes nothing."))
-            self._panel.only(
-                dict.fromkeys((self._measure, self._promote, self._reject, self._undo, self._use, self._reset), False)
-            )
+            buttons = (self._measure, self._promote, self._reject, self._undo, self._use, self._reset)
+            self._panel.only(dict.fromkeys(buttons, False))
             return
         self._detail.value = page(self._panel.detail(i))
         now = self._panel.standing(i)
@@ -344,43 +335,14 @@ class Controls:
     def _undone(self) -> None:
         self._panel.take_back(self._choice.value)
 
-    def _use_text(self) -> None:
-        self._panel.put_text(self._choice.value, self._text.value, self._file.value)
+    def _edited(self, text: str, path: str | None) -> None:
+        self._panel.put_text(self._choice.value, text, path)
 
     def _original(self) -> None:
         row = self._panel.rows[self._choice.value]
         row.proposal, row.loss = row.original, None
         self._load_files()
 
-    # -- the editor -----------------------------------------------------------------------------------
-
     def _load_files(self) -> None:
-        if self._choice.value is None:
-            return
-        proposal = self._panel.rows[self._choice.value].proposal
-        paths = [path for path, body in proposal.changes.items() if body is not None]
-        self._file.options = paths
-        main = main_file(proposal)
-        self._file.value = main if main in paths else (paths[0] if paths else None)
-        self._file.layout.display = None if len(paths) > 1 else "none"
-        self._load_text()
-
-    def _load_text(self) -> None:
-        proposal = self._panel.rows[self._choice.value].proposal
-        self._text.value = proposal.changes.get(self._file.value or "") or ""
-        self._text_error.value = ""
-
-    def _check(self, value: str) -> None:
-        """Tell at once whether the text is an intervention; nothing is changed yet."""
-        proposal = self._panel.rows[self._choice.value].proposal
-        self._text_error.value = ""
-        if self._file.value is None or value == proposal.changes.get(self._file.value):
-            return
-        try:
-            edited(proposal, value, path=self._file.value, trust=self._panel.trainer.lab.trust)
-        except Exception as error:  # noqa: BLE001  (a click has no other way to tell)
-            self._text_error.value = page(markup.error(str(error)))
-            return
-        self._text_error.value = page(
-            markup.fill("<p role='status'>{}</p>", "The text is a valid intervention; 'Use this text' takes it.")
-        )
+        if self._choice.value is not None:
+            self._editor.show(self._panel.rows[self._choice.value].proposal)
