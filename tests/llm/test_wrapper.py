@@ -61,7 +61,7 @@ def declaring(values: dict[str, Any], how: str) -> Any:
     return type("Mine", (Backbone,) if how == "inherited" else (), body)()
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(values=VALUES, how=st.sampled_from(["attributes", "properties", "inherited"]))
 @pytest.mark.parametrize("kind", list(WRAPPERS))
 def test_every_declared_member_is_passed_on_or_has_its_default(
