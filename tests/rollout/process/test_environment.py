@@ -184,7 +184,6 @@ def test_a_bare_python_imports_only_what_it_needs_of_ours(faulty: Make) -> None:
         "harnesslab.rollout.env",
         "harnesslab.rollout.options",
         "harnesslab.rollout.process",
-        "harnesslab.rollout.process.bootstrap",
         "harnesslab.rollout.process.frames",
         "harnesslab.rollout.process.serve",
         "harnesslab.rollout.process.wire",
