@@ -126,7 +126,8 @@ class Effects(Sequence[Effect]):
         """A forest plot: each effect in points with its interval (a matplotlib Figure)."""
         from harnesslab.analysis.plots import forest
 
-        return forest(self)
+        outcome = "solve rate" if self.outcome == "solved" else "progress"
+        return forest(self, outcome=outcome, level=self.level, episodes=self.episodes)
 
     def __repr__(self) -> str:
         return repr(self.table())

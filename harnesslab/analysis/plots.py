@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.ticker import Locator
 
-    from harnesslab.analysis.effects import Effects
     from harnesslab.ledger import Verdict
     from harnesslab.store import LabRepo
 
@@ -48,6 +47,25 @@ class Cause(Protocol):
     def title(self) -> str: ...
 
     def __len__(self) -> int: ...
+
+
+class Interval(Protocol):
+    """An :class:`~harnesslab.analysis.effects.Effect`, as far as the forest plot reads it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def points(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+    @property
+    def helps(self) -> float: ...
 
 
 class Diagnosis(Protocol):
@@ -188,8 +206,11 @@ def fired_counts(run: Run) -> Figure:
     return figure
 
 
-def forest(effects: Effects) -> Figure:
-    """Each intervention's effect in points with its interval; those that are more likely to help than not are filled."""
+def forest(effects: Sequence[Interval], *, outcome: str, level: float, episodes: int) -> Figure:
+    """Each intervention's effect in points with its interval; those that are more likely to help than not are filled.
+
+    ``outcome`` names what changes, ``level`` is that of the intervals, ``episodes`` is how many they come from.
+    """
     shown = effects[:ROWS]
     figure, axes = _figure(7, 1.2 + 0.36 * max(1, len(shown)))
     for place, effect in enumerate(shown):
@@ -208,8 +229,8 @@ def forest(effects: Effects) -> Figure:
     axes.set_yticks(range(len(shown)), [clip(effect.name, LABEL) for effect in shown], parse_math=False)
     axes.invert_yaxis()
     axes.set(
-        xlabel=f"change of {'solve rate' if effects.outcome == 'solved' else 'progress'} in points, {effects.level:.0%} interval, P(helps)",
-        title=f"Effects in {effects.episodes} episodes" + _hidden(len(effects)),
+        xlabel=f"change of {outcome} in points, {level:.0%} interval, P(helps)",
+        title=f"Effects in {episodes} episodes" + _hidden(len(effects)),
     )
     return figure
 
