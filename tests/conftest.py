@@ -38,6 +38,7 @@ SLOW = (
     "test_binder.py",
     "test_data.py",
     "test_extras.py",
+    "test_opening.py",
     "test_testing.py",
     "trainer/test_endpoint_failures.py",
     "trainer/test_killed.py",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,15 +30,16 @@ class Candidates:
     first: str
 
 
-def make(folder: Path) -> Candidates:
+def make(folder: Path, files: Mapping[str, str] = FILES) -> Candidates:
     """A lab with a promotion, a candidate that fits, one that has to be merged, and a rejected one."""
-    repo = LabRepo.create(folder, FILES)
+    plan = files["skill/plan.yaml"]
+    repo = LabRepo.create(folder, files)
     first = repo.baseline()
-    late = repo.propose({"skill/plan.yaml": PLAN.replace("the end", "the other end")}, "late")
-    old = repo.propose({"skill/plan.yaml": PLAN.replace("one", "two")}, "two")
+    late = repo.propose({"skill/plan.yaml": plan.replace("the end", "the other end")}, "late")
+    old = repo.propose({"skill/plan.yaml": plan.replace("one", "two")}, "two")
     Ledger(repo).promote(old.id, {"criterion": "x"})
-    fitting = repo.propose({"skill/plan.yaml": PLAN.replace("one", "three"), "skill/new.yaml": "a: 1\n"}, "three")
-    rejected = repo.propose({"skill/plan.yaml": PLAN.replace("one", "four")}, "four")
+    fitting = repo.propose({"skill/plan.yaml": plan.replace("one", "three"), "skill/new.yaml": "a: 1\n"}, "three")
+    rejected = repo.propose({"skill/plan.yaml": plan.replace("one", "four")}, "four")
     Ledger(repo).reject(rejected.id, {"criterion": "x"})
     repo.close()
     return Candidates(fitting.id, late.id, rejected.id, first)

@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import os
-import re
 import shutil
 import sqlite3
 import subprocess
@@ -373,27 +371,3 @@ def test_names_in_each_others_way_are_refused_when_proposed(changes: dict[str, s
         repo.propose(changes, "x")
     assert refused.value.cause == "proposal" and repo.candidates().total == 0
     repo.propose({"skill/PLAN.yaml": "1", "skill/plan.yaml": None}, "another spelling")
-
-
-OURS = (".git/harnesslab/*", ".git/info/exclude", "learning.md")
-REFS = (".git/objects/*", ".git/refs/harnesslab/*", ".git/logs/*", ".git/packed-refs")
-NOTE = (*REFS, ".git/refs/notes/harnesslab")
-WRITES: dict[str, tuple[str, ...]] = {
-    "list": (), "look at edits": (), "diff": (), "export": (), "propose": REFS, "retry": REFS, "reject": NOTE, "undo": NOTE,
-    **dict.fromkeys(("accept", "override", "roll back"), (*NOTE, ".git/refs/heads/main", ".git/index", "skill/*")),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("act", ACTS)
-def test_an_act_writes_what_the_page_says(act: str, pattern: tuple[Path, hostile.Candidates], tmp_path: Path) -> None:
-    lab = hostile.copy(pattern[0], tmp_path / "lab")
-    before = _as_tree(lab)
-    repo = LabRepo.open(lab)
-    ACTS[act](repo, pattern[1])
-    repo.close()
-    after = _as_tree(lab)
-    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    stray = [name for name in changed if not any(fnmatch.fnmatchcase(name, each) for each in (*OURS, *WRITES[act]))]
-    assert stray == []
-    page = (Path(__file__).parents[2] / "docs" / "opening.md").read_text(encoding="utf-8")
-    assert f"\n| {act} |" in page and len(re.findall(r"^\| [a-z ]+ \|", page, re.MULTILINE)) == len(ACTS) + 2
