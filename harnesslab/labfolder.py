@@ -61,6 +61,12 @@ def is_lab(folder: Path) -> bool:
         raise _not_a_lab(folder, f"holds other files ({', '.join(names[:_SHOWN])}{more})")
     git = Git(folder)
     main, blob = git.resolve_many([f"{BASELINE}^{{commit}}", f"{BASELINE}:{MANIFEST}"])
+    if main is None and _has_refs(git):
+        raise StoreError(
+            f"The lab {folder} has lost its branch 'main', where its baseline is: rename it back if you renamed it "
+            "(`git branch -m NAME main`), or point it at a commit (`git update-ref refs/heads/main COMMIT`).",
+            cause="corrupt",
+        )
     if main is None or not _is_ours(git, main):
         if main is None or blob is None:
             raise _not_a_lab(folder, f"is a git repository without a branch 'main' that holds a {MANIFEST}")
@@ -109,13 +115,17 @@ def _is_ours(git: Git, main: str | None) -> bool:
     """Whether harnesslab made the repository: its refs, or how its history starts. A shallow clone is known by its newest commit."""
     if main is None:
         return False
-    if git.text("for-each-ref", "--count=1", "--format=%(refname)", *_REFS):
+    if _has_refs(git):
         return True
     roots = git.text("rev-list", "--max-parents=0", "--max-count=20", main, "--").split()
     commits = read_commits(git, [*roots, main])
     return any(commit.meta for commit in commits) or any(
         commit.subject == START for commit in commits if not commit.parents
     )
+
+
+def _has_refs(git: Git) -> bool:
+    return bool(git.text("for-each-ref", "--count=1", "--format=%(refname)", *_REFS))
 
 
 def _names(folder: Path) -> list[str]:

@@ -303,3 +303,22 @@ def test_a_lab_whose_main_lost_its_manifest_can_be_rolled_back(open_lab: Callabl
     again = open_lab("lab")
     again.ledger.rollback(start, "me", "oops")
     assert again.harness().name == "corridor"
+
+
+@pytest.mark.parametrize("lost", ["renamed", "deleted", "empty", "of a missing commit"])
+def test_a_lab_that_lost_its_baseline_is_told_from_other_repositories(lost: str, tmp_path: Path) -> None:
+    lab = hl.Lab.open(tmp_path / "lab", env=CorridorWorld())
+    lab.repo.propose({"skill/a.yaml": "kind: procedure\nparams:\n  text: x\n"}, "x")
+    lab.close()
+    main = lab.path / ".git" / "refs" / "heads" / "main"
+    if lost == "renamed":
+        git(lab.path, "branch", "-m", "main", "trunk")
+    elif lost == "deleted":
+        main.unlink()
+    else:
+        main.write_text("" if lost == "empty" else "1" * 40 + "\n", "utf-8")
+    with pytest.raises(StoreError, match="has lost its branch 'main'"):
+        hl.Lab.open(lab.path, env=CorridorWorld())
+    if lost == "renamed":
+        git(lab.path, "branch", "-m", "trunk", "main")
+        hl.Lab.open(lab.path, env=CorridorWorld()).close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harnesslab.errors import StoreError
-from harnesslab.store.git import Git
+from harnesslab.store.git import Git, GitFailed
 
 MAX_FILE_BYTES = 4_000_000
 """A changed file beyond this is not offered as a part of a candidate."""
@@ -71,13 +72,51 @@ def read_edits(git: Git, wanted: Callable[[str], bool], max_bytes: int = MAX_FIL
         return Edits({}, {})
     left_out: dict[str, str] = {}
     paths = []
+    clashing = set(in_conflict(git))
     for name in dirty(git):
         reason = _unusable(git.path / name, max_bytes) if wanted(name) else ""
+        if reason is None and name in clashing:
+            reason = "in conflict; finish the merge first"
         if reason is None:
             paths.append(name)
         else:
             left_out[name] = reason
-    return Edits(_as_stored(git, against, paths), left_out)
+    changes, refused = _as_stored(git, against, paths)
+    return Edits(changes, left_out | refused)
+
+
+def in_conflict(git: Git) -> list[str]:
+    """Files that a merge in progress has left in conflict."""
+    entries = split_names(git.run("ls-files", "--unmerged", "-z"))
+    return sorted({entry.partition("\t")[2] for entry in entries})
+
+
+def take_up(git: Git, paths: Sequence[str], env: Mapping[str, str], *options: str) -> dict[str, str]:
+    """Put files as they are on disk into the index that `env` names; returns those that git refuses, each with its words.
+
+    It refuses what it cannot convert, such as a file in another encoding than `.gitattributes` says.
+    """
+    command = ("update-index", "--add", "--remove", *options, "-z", "--stdin")
+    try:
+        git.run(*command, input=_lines(paths), env=env, write=True)
+        return {}
+    except GitFailed as error:
+        if error.cause:
+            raise
+    refused = {}
+    for path in paths:
+        try:
+            git.run(*command, input=_lines([path]), env=env, write=True)
+        except GitFailed as error:
+            if error.cause:
+                raise
+            words = error.stderr.strip().splitlines() or ["git cannot store it"]
+            refused[path] = re.sub("^(fatal|error): ", "", words[-1])[:200]
+    return refused
+
+
+def _lines(paths: Sequence[str]) -> bytes:
+    return "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
 
 
 def _unusable(path: Path, max_bytes: int) -> str | None:
@@ -94,13 +133,13 @@ def _unusable(path: Path, max_bytes: int) -> str | None:
     return None
 
 
-def _as_stored(git: Git, against: str, paths: Sequence[str]) -> dict[str, bytes | None]:
-    """The content of the files on disk after git's own conversions, as far as it differs from the commit's.
+def _as_stored(git: Git, against: str, paths: Sequence[str]) -> tuple[dict[str, bytes | None], dict[str, str]]:
+    """The content of the files on disk after git's own conversions, as far as it differs from the commit's; and what git refuses.
 
     A copy of the index takes the files up, and a folder of its own their blobs, so that the repository stays as it is.
     """
     if not paths:
-        return {}
+        return {}, {}
     with _index_copy(git) as scratch:
         (scratch / "objects").mkdir()
         env = {
@@ -108,18 +147,15 @@ def _as_stored(git: Git, against: str, paths: Sequence[str]) -> dict[str, bytes 
             "GIT_OBJECT_DIRECTORY": str(scratch / "objects"),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(str(git.isolation.folders.common / "objects")),
         }
-        names = "".join(f"{name}\0" for name in paths).encode("utf-8", "surrogateescape")
-        git.run(
-            "update-index", "--add", "--remove", "--ignore-skip-worktree-entries", "-z", "--stdin", input=names, env=env
-        )
+        refused = take_up(git, paths, env, "--ignore-skip-worktree-entries")
         raw = git.run(
             "diff-index", "--cached", "--no-renames", "--ignore-submodules=all", "--raw", "-z", against, "--", env=env
         )
         fields = raw.decode("utf-8", "surrogateescape").split("\0")
         found = {path: head.split(" ")[3:5] for head, path in zip(fields[0::2], fields[1::2], strict=False)}
-        blobs = {path: blob for path in paths if (blob := found.get(path, ["", ""])[0])}
+        blobs = {path: blob for path in paths if path not in refused and (blob := found.get(path, ["", ""])[0])}
         contents = git.objects((blob for path, blob in blobs.items() if found[path][1] != "D"), env=env)
-        return {path: contents.get(blob) for path, blob in blobs.items()}
+        return {path: contents.get(blob) for path, blob in blobs.items()}, refused
 
 
 @contextlib.contextmanager

@@ -49,6 +49,7 @@ _SETTINGS = (
     "-c", "core.protectHFS=true",
     "-c", "core.protectNTFS=true",
     "-c", "core.bigFileThreshold=4m",  # larger files are compared as binary: a diff of one would not fit into memory
+    "-c", "core.safecrlf=false",  # a check of what a person adds; a file in the way of it would end every act
     "-c", "submodule.recurse=false",
     "-c", "diff.autoRefreshIndex=true",  # `diff` compares contents, and is only asked with a copy of the index
     "-c", "core.splitIndex=false",  # else writing that copy would leave a shared part in the git folder
@@ -208,13 +209,18 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "corrupt",
+        r"bad config line \d+ in file (?P<file>\S.*)",
+        "git's configuration file {file} is damaged ({first}), so nothing can be done in {path}; correct that line.",
+    ),
+    (
+        "corrupt",
         r"index file (smaller|corrupt|open)|bad index (version|file)|bad signature 0x|index uses \S+ extension|unordered stage entries",
         "The index of {path} is damaged ({first}); `rm .git/index` and `git reset` there make a new one, and leave your files as they are.",
     ),
     ("not_a_lab", r"not a git repository", "{path} has no git repository of its own; create a lab there first."),
     (
         "corrupt",
-        r"object file .* is empty|loose object .* is corrupt|bad object|unable to read|inflate|bad (signature|tree|config)|corrupt"
+        r"object file .* is empty|loose object .* is corrupt|bad object|unable to read|inflate|bad (signature|tree)|corrupt"
         r"|missing blob|could not get object|unable to parse|packfile .* cannot|reference broken|broken ref|not a tree object"
         r"|unexpected line in|no such ref: HEAD|not a valid ref|bad shallow line",
         "The repository {path} is damaged ({first}); run `git fsck` in it and restore it from a copy.",
@@ -232,6 +238,8 @@ def explain(path: Path, args: Sequence[str], stderr: str, code: int) -> GitFaile
         if match:
             found = match.groupdict()
             ref = found.get("ref") or found.get("folder")
-            message = sentence.format(path=path, first=first[:200], lock=found.get("lock"), ref=ref)
+            message = sentence.format(
+                path=path, first=first[:200], lock=found.get("lock"), ref=ref, file=found.get("file")
+            )
             return GitFailed(message, stderr=stderr, code=code, cause=cause)
     return GitFailed(f"git {args[0]} failed in {path}: {first[:300]}.", stderr=stderr, code=code)

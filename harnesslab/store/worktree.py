@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from harnesslab.errors import StoreError
 from harnesslab.store.aside import set_aside
-from harnesslab.store.edits import changed_files, split_names, staged_files
+from harnesslab.store.edits import changed_files, in_conflict, split_names, staged_files, take_up
 from harnesslab.store.git import DIFF_TREE, Git, GitFailed
 from harnesslab.store.objects import write_tree
 from harnesslab.store.process import explain
@@ -38,6 +38,13 @@ def head_branch(git: Git) -> str | None:
 def check_move(git: Git, old: str, new: str) -> None:
     """Raise `StoreError` where the files of `new` could not be written into the checkout; before anything has moved."""
     follows = on_baseline(git)
+    if follows and (clashing := in_conflict(git)):
+        names = ", ".join(clashing[:5])
+        raise StoreError(
+            f"A merge in {git.path} is not finished ({names} in conflict), so the checkout could not follow; finish it, or undo it with "
+            "`git merge --abort`.",
+            cause="refused",
+        )
     for change in _changed_between(git, old, new):
         if change.mode in _PLAIN:
             check_path(change.path)
@@ -143,7 +150,7 @@ def follow(git: Git, old: str, new: str, env: Mapping[str, str]) -> list[str]:
     left += _update_files(git, old, new, ready, bool(left or adopted), env)
     if adopted:
         # The person's file is what the new baseline says: only the index has to learn of it.
-        git.run("update-index", "--add", "--remove", "-z", "--stdin", input=_lines(adopted), env=env, write=True)
+        left += take_up(git, adopted, env)
     return sorted(left)
 
 

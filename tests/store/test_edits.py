@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harnesslab.errors import StoreError
 from harnesslab.ledger import Ledger
 from harnesslab.store import LabRepo
 
@@ -206,3 +207,50 @@ def test_any_content_is_taken_up_as_git_add_does(
         before = {"a": b"1\r\n", "b": b"2\n"}.get(name)
         assert changes.get(name, before) == blob.stdout
     repo.close()
+
+
+def test_a_strict_check_of_line_ends_is_no_obstacle(repo: LabRepo, git: Run) -> None:
+    git("config", "core.autocrlf", "true")
+    git("config", "core.safecrlf", "true")
+    before = repo.baseline()
+    save(repo.path / "skill" / "new.yaml", NEW, "\n")
+    changes = repo.edits().changes
+    assert changes == {"skill/new.yaml": NEW.encode()}
+    assert Ledger(repo).promote(repo.propose(changes, "new").id, {}).left == ()
+    assert Ledger(repo).rollback(before).left == () and repo.dirty() == []
+
+
+def test_a_file_that_git_cannot_convert_is_left_out_and_ends_nothing(repo: LabRepo) -> None:
+    Ledger(repo).promote(repo.propose({".gitattributes": "*.yaml working-tree-encoding=UTF-16\n"}, "encoding").id, {})
+    save(repo.path / "skill" / "new.yaml", NEW, "\n")
+    (repo.path / "harness.toml").write_text("name = 'mine'\n", "utf-8")
+    found = repo.edits()
+    assert found.changes.keys() == {"harness.toml"} and "UTF-16" in found.left_out["skill/new.yaml"]
+    candidate = repo.propose({"skill/new.yaml": NEW, "skill/more.yaml": NEW}, "the same")
+    assert Ledger(repo).promote(candidate.id, {}).left == ("skill/new.yaml",)
+    assert (repo.path / "skill" / "new.yaml").read_bytes() == NEW.encode()
+    assert repo.propose({"skill/other.yaml": NEW}, "later acts go on").id
+
+
+@pytest.mark.parametrize("how", ["merge", "cherry-pick", "rebase"])
+def test_files_in_conflict_are_no_edits_and_nothing_moves_meanwhile(how: str, repo: LabRepo, git: Run) -> None:
+    git("checkout", "-q", "-b", "other")
+    save(repo.path / "skill" / "plan.yaml", "other\n", "\n")
+    git("commit", "-q", "-am", "other")
+    git("checkout", "-q", "main")
+    save(repo.path / "skill" / "plan.yaml", "main\n", "\n")
+    git("commit", "-q", "-am", "main")
+    candidate = repo.propose({"harness.toml": "name = 'new'\n"}, "new")
+    git(how, "other", check=False)
+    assert git("ls-files", "-u") != ""
+    found = repo.edits()
+    assert found.changes == {} and "in conflict" in found.left_out["skill/plan.yaml"]
+    if how == "rebase":  # HEAD is detached, so the checkout does not follow
+        assert Ledger(repo).promote(candidate.id, {}).left == ()
+        return
+    before = git("for-each-ref"), git("status", "--porcelain")
+    with pytest.raises(StoreError, match=r"not finished \(skill/plan.yaml in conflict\).*merge --abort"):
+        Ledger(repo).promote(candidate.id, {})
+    assert (git("for-each-ref"), git("status", "--porcelain")) == before
+    git("reset", "-q", "--merge")
+    assert Ledger(repo).promote(candidate.id, {}).left == ()
