@@ -222,7 +222,7 @@ def test_the_command_line_on_an_odd_lab(
     (tmp_path / "train.yaml").write_text(
         "lab: lab\nenv: tables\nsettings: {search: 1, gate: 1, progress: false}\n", "utf-8"
     )
-    monkeypatch.setattr("harnesslab.trainer.trainer.open_llm", lambda config: hl.LLM.random(0))
+    monkeypatch.setattr("harnesslab.trainer.trainer.open_llm", lambda config, trust: hl.LLM.random(0))
     monkeypatch.chdir(visit.path)
     before = contents(outside)
     with watching() as seen:

@@ -142,30 +142,47 @@ def open_lab(config: TrainFile, *, trust: bool = False) -> Lab:
     lab, env = _path(config, config.lab), config.env
     if env is not None and is_path(env):
         env = str(_path(config, env))
-    foreign = next((folder for folder in config._file.parents if looks_like_lab(folder)), None)
-    if env is not None and foreign is not None and not trust and not is_installed(env, outside=foreign):
+    foreign = None if trust else _lab_of(config)
+    if env is not None and foreign is not None and not is_installed(env, outside=foreign):
         raise ConfigError(
             f"{config._file}, key 'env': this file is part of the lab {foreign}, and {env[:200]!r} is not an installed "
             f"environment, so loading it would run the lab's code: pass lab=hl.Lab.open({str(lab)!r}, env={env[:200]!r}) if you know it, "
             "or use harnesslab train --trust"
         )
+    if foreign is not None and not lab.is_relative_to(foreign):
+        raise _untrusted(config, foreign, "lab", f"{str(lab)[:200]!r} is outside of it")
     return Lab.prepare(lab, env=env, trust=trust)
 
 
-def open_llm(config: TrainFile) -> Backbone:
-    """The backbone that the file names."""
+def open_llm(config: TrainFile, *, trust: bool = False) -> Backbone:
+    """The backbone that the file names.
+
+    A file that came with a lab may be somebody else's: without ``trust`` it sends no key of the user's to where it says, and
+    has nothing recorded outside of the lab. Raises ConfigError.
+    """
     from harnesslab.llm import LLM, Connection
 
     if config.llm is None:
         raise ConfigError("no backbone: pass llm=..., or name one in the configuration file")
     options = dict(config.llm.options)
+    foreign = None if trust else _lab_of(config)
     variable = options.pop("api_key_env", None)
     if variable is not None:
+        if foreign is not None:
+            raise _untrusted(
+                config,
+                foreign,
+                "llm.options.api_key_env",
+                f"the value of {str(variable)[:60]!r} would be sent to where it says",
+            )
         if not isinstance(variable, str) or not os.environ.get(variable):
             raise ConfigError(f"llm.options.api_key_env: the environment variable {variable!r} is not set")
         options["api_key"] = os.environ[variable]
     if isinstance(options.get("cache"), str):
-        options["cache"] = str(_path(config, options["cache"]))
+        cache = _path(config, options["cache"])
+        if foreign is not None and not cache.is_relative_to(foreign):
+            raise _untrusted(config, foreign, "llm.options.cache", f"{str(cache)[:200]!r} is outside of it")
+        options["cache"] = str(cache)
     try:
         if config.llm.model is None:
             local = str(config.llm.local)
@@ -175,6 +192,18 @@ def open_llm(config: TrainFile) -> Backbone:
         return LLM(config.llm.model, **options)
     except TypeError as error:
         raise ConfigError(f"llm.options: {error}") from error
+
+
+def _lab_of(config: TrainFile) -> Path | None:
+    """The lab that the file came with, so that somebody else may have written it."""
+    return next((folder for folder in config._file.parents if looks_like_lab(folder)), None)
+
+
+def _untrusted(config: TrainFile, lab: Path, key: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"{config._file}, key '{key}': this file is part of the lab {lab}, and {why}: pass lab=... and llm=... to Trainer, copy the "
+        "file out of the lab, or use harnesslab train --trust"
+    )
 
 
 def _path(config: TrainFile, path: str) -> Path:

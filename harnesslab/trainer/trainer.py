@@ -79,7 +79,7 @@ class Trainer:
         config = read_config(config_path) if config_path is not None else TrainFile()
         self.settings = make_settings(settings, config.settings)
         self.lab = lab if lab is not None else open_lab(config)
-        self.llm: MinimalBackbone = llm if llm is not None else open_llm(config)
+        self.llm: MinimalBackbone = llm if llm is not None else open_llm(config, trust=self.lab.trust)
         self.estimator: Estimator = estimator if estimator is not None else ManualEstimator()
         self.criterion: Criterion = criterion if criterion is not None else StrictPareto()
         self.optimizer: Optimizer = optimizer if optimizer is not None else GreedyMonotonic()

@@ -164,3 +164,31 @@ def test_a_file_without_an_environment_uses_what_the_lab_remembers_only_if_insta
     config = write(tmp_path / "train.yaml", f"lab: {theirs}\n{QUICK}")
     with pytest.raises((ConfigError, EnvironmentUnavailable, HarnesslabError), match="trust=True"):
         hl.Trainer(llm=hl.LLM.random(0), config_path=config)
+
+
+STRANGE = {
+    "a key": "lab: .\nllm: {model: m, options: {base_url: 'http://127.0.0.1:9/v1', api_key_env: MY_SECRET}}\n",
+    "a recording elsewhere": "lab: .\nllm: {model: m, options: {base_url: 'http://127.0.0.1:9/v1', cache: ../mine.jsonl}}\n",
+    "a recording at home": "lab: .\nllm: {model: m, options: {base_url: 'http://127.0.0.1:9/v1', cache: ~/.bashrc}}\n",
+    "another lab": "lab: ../other\nllm: {model: m, options: {base_url: 'http://127.0.0.1:9/v1'}}\n",
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_a_file_that_came_with_a_lab_sends_no_key_and_writes_nothing_elsewhere(
+    strange: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET", "sk-mine")
+    lab = commit(tmp_path / "lab", {"harness.toml": MANIFEST, "train.yaml": f"env: tables\n{STRANGE[strange]}"})
+    before = listing(tmp_path)
+    with pytest.raises(ConfigError, match=r"part of the lab .*harnesslab train --trust") as refused:
+        hl.Trainer(config_path=lab / "train.yaml")
+    assert "\n" not in str(refused.value) and "sk-mine" not in str(refused.value)
+    assert listing(tmp_path) == before
+    own = write(tmp_path / "train.yaml", (lab / "train.yaml").read_text("utf-8").replace("lab: .\n", "lab: lab\n"))
+    assert hl.Trainer(config_path=own).lab.path.name == ("other" if strange == "another lab" else "lab"), (
+        "a file of one's own may"
+    )
+    trusted = hl.Lab.open(lab, env="tables", trust=True)
+    assert hl.Trainer(lab=trusted, config_path=lab / "train.yaml").lab is trusted
+    trusted.close()
