@@ -11,7 +11,7 @@ from harnesslab.llm.control import RandomControl
 from harnesslab.llm.types import MinimalBackbone
 from harnesslab.plaintext import counted
 from harnesslab.rollout.env import Split, Task, step_budget
-from harnesslab.rollout.floors import floors
+from harnesslab.rollout.floors import SAMPLE, floors
 from harnesslab.rollout.records import Run
 from harnesslab.rollout.tasks import RULE
 from harnesslab.trainer.conditions import Conditions
@@ -66,8 +66,9 @@ def open_sealed(conditions: Conditions, measure: Measure, controls: Sequence[Min
 
 
 def _search(conditions: Conditions) -> tuple[Task, ...]:
-    """The tasks on which the constant answer is chosen; none where the panel's families are not in the search split."""
+    """The tasks on which the constant answer is chosen, however few are trained on; none where the search split lacks the
+    panel's families."""
     try:
-        return conditions.panel("search").tasks
+        return conditions.panel("search", limit=SAMPLE).tasks
     except (ConfigError, EnvironmentUnavailable):
         return ()

@@ -30,6 +30,12 @@ def test_the_best_constant_answer_is_beside_the_model(open_lab: Callable[..., hl
     assert max(map(len, repr(table).splitlines())) <= 100
 
 
+def test_a_small_search_panel_makes_no_weaker_constant(open_lab: Callable[..., hl.Lab]) -> None:
+    table = trainer(open_lab(env=Quiz()), search=1).open_sealed()
+    assert rows(table)["constant"] == 2
+    assert "constant: always 'no', which solved 3 of 8 search tasks" in table.notes
+
+
 def test_the_first_option_is_beside_the_model(open_lab: Callable[..., hl.Lab]) -> None:
     table = trainer(open_lab(env=CorridorWorld())).open_sealed()
     assert rows(table) == {"null agent": 0, "first option": 0, "constant": 8, "oracle": 8}
