@@ -22,6 +22,7 @@ SLOW = (
     "envs",
     "envtools",
     "harness/test_reply_formats.py::test_a_hostile_reply_is_read_soon",
+    "ledger/test_model.py",
     "llm/test_client.py",
     "llm/test_local.py",
     "llm/test_record.py",
@@ -49,9 +50,21 @@ SLOW = (
 """What `make quick` leaves out: folders, modules and tests that take seconds each."""
 
 
+EXAMPLES = 4
+"""Examples of one parametrised test that `make quick` runs, spread over all of them; `make test` runs every one."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests in `SLOW`."""
+    """Mark the tests in `SLOW`, and the examples that `make quick` leaves out."""
     here = Path(__file__).parent
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for examples in tests.values():
+        chosen = {round(place * (len(examples) - 1) / (EXAMPLES - 1)) for place in range(EXAMPLES)}
+        for place, item in enumerate(examples):
+            if place not in chosen:
+                item.add_marker(pytest.mark.slow)
     for item in items:
         if not item.path.is_relative_to(here):
             continue
