@@ -31,16 +31,22 @@ SLOW = (
     "rollout/process",
     "rollout/test_owners.py",
     "rollout/test_remote.py",
+    "rollout/test_splits.py::test_ten_thousand_tasks_take_seconds",
     "server",
     "store/test_crash.py",
     "store/test_index.py",
+    "store/test_links_out.py",
+    "store/test_locks_of_git.py",
     "store/test_model.py",
     "test_benchmark_environments.py",
     "test_binder.py",
     "test_data.py",
     "test_extras.py",
+    "test_foreign_lab.py",
     "test_opening.py",
+    "test_openings.py",
     "test_testing.py",
+    "test_testing_tasks.py::test_the_command_prints_a_row_a_task_and_json",
     "trainer/test_endpoint_failures.py",
     "trainer/test_killed.py",
     "trainer/test_mining_end_to_end.py",
@@ -50,7 +56,7 @@ SLOW = (
 """What `make quick` leaves out: folders, modules and tests that take seconds each."""
 
 
-EXAMPLES = 4
+EXAMPLES = 3
 """Examples of one parametrised test that `make quick` runs, spread over all of them; `make test` runs every one."""
 
 
