@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sybil import Example, Sybil
-from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 from tests.llm.fake_openai import serve
 
@@ -35,6 +36,7 @@ def _setup(namespace: dict[str, Any]) -> None:
     os.chdir(folder)
     stack.callback(os.environ.__setitem__, "PATH", os.environ["PATH"])
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    namespace["importlib"] = importlib  # for conditions of `% skip`
     namespace["endpoint"] = stack.enter_context(serve()).url
 
 
@@ -46,7 +48,7 @@ def _teardown(namespace: dict[str, Any]) -> None:
 
 
 pytest_collect_file = Sybil(
-    parsers=[PythonCodeBlockParser(), CodeBlockParser(language="bash", evaluator=_bash)],
+    parsers=[SkipParser(), PythonCodeBlockParser(), CodeBlockParser(language="bash", evaluator=_bash)],
     patterns=["start.md", "loop.md", "concepts/*.md", "howto/*.md"],
     setup=_setup,
     teardown=_teardown,

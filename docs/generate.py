@@ -7,6 +7,7 @@ committed, because people read them without building anything; tests keep them u
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,10 +29,19 @@ def write_all(docs: Path) -> None:
     pages = {"settings": settings(), "cli": cli(), "errors": errors(), "rest": rest()}
     for name, text in pages.items():
         _write(docs / "reference" / f"{name}.md", text)
+    _remove_stale(docs / "reference")
     for notebook in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
         target = docs / "tutorials" / notebook.name
         # Images are named as seen from notebooks/.
         _write(target, notebook.read_text(encoding="utf-8").replace("../docs/images/", "../images/"))
+
+
+def _remove_stale(reference: Path) -> None:
+    """Delete pages that autosummary wrote for names that have left the API page: they would be built again, with warnings."""
+    listed = set(re.findall(r"^   ~?([\w.]+)$", (reference / "api.md").read_text(encoding="utf-8"), re.MULTILINE))
+    for page in (reference / "generated").glob("*.rst"):
+        if page.stem not in listed:
+            page.unlink()
 
 
 def settings() -> str:

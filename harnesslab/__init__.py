@@ -5,6 +5,9 @@
 ['Lab', 'MiningEstimator', 'Trainer']
 
 Names are imported on first use, so that ``import harnesslab`` stays quick.
+
+Everything that an estimator, a criterion, an optimizer, a miner, an environment, a backbone or a callback needs is here;
+what a kind of intervention needs is in :mod:`harnesslab.harness`.
 """
 
 from __future__ import annotations
@@ -15,61 +18,118 @@ from typing import TYPE_CHECKING, Any
 from harnesslab._version import __version__
 
 if TYPE_CHECKING:
+    from harnesslab import errors as errors
+    from harnesslab import harness as harness
     from harnesslab import panels as panels
+    from harnesslab.harness import Harness as Harness
     from harnesslab.lab import Lab as Lab
+    from harnesslab.ledger import Flip as Flip
+    from harnesslab.ledger import Verdict as Verdict
     from harnesslab.llm import LLM as LLM
+    from harnesslab.llm import Backbone as Backbone
     from harnesslab.llm import Budget as Budget
     from harnesslab.llm import Cached as Cached
+    from harnesslab.llm import Completion as Completion
     from harnesslab.llm import Connection as Connection
     from harnesslab.llm import Meter as Meter
+    from harnesslab.llm import MinimalBackbone as MinimalBackbone
     from harnesslab.llm import Price as Price
     from harnesslab.llm import Recording as Recording
+    from harnesslab.llm import Request as Request
+    from harnesslab.llm import Wrapper as Wrapper
+    from harnesslab.rollout.env import Environment as Environment
+    from harnesslab.rollout.env import Policy as Policy
+    from harnesslab.rollout.env import Split as Split
+    from harnesslab.rollout.env import Task as Task
+    from harnesslab.rollout.env import TextEnv as TextEnv
+    from harnesslab.rollout.records import Episode as Episode
+    from harnesslab.rollout.records import Run as Run
+    from harnesslab.rollout.records import Step as Step
     from harnesslab.trainer.anytime import AnytimeTest as AnytimeTest
+    from harnesslab.trainer.callbacks import Callback as Callback
+    from harnesslab.trainer.callbacks import Training as Training
+    from harnesslab.trainer.config import Settings as Settings
+    from harnesslab.trainer.criterion import Criterion as Criterion
+    from harnesslab.trainer.criterion import Judgement as Judgement
     from harnesslab.trainer.criterion import NetSolve as NetSolve
     from harnesslab.trainer.criterion import PairedTest as PairedTest
     from harnesslab.trainer.criterion import StrictPareto as StrictPareto
+    from harnesslab.trainer.estimators.base import Estimator as Estimator
+    from harnesslab.trainer.estimators.base import PastVerdict as PastVerdict
     from harnesslab.trainer.estimators.manual import ManualEstimator as ManualEstimator
+    from harnesslab.trainer.estimators.mining import Clue as Clue
+    from harnesslab.trainer.estimators.mining import Idea as Idea
+    from harnesslab.trainer.estimators.mining import Miner as Miner
     from harnesslab.trainer.estimators.mining import MiningEstimator as MiningEstimator
+    from harnesslab.trainer.estimators.mining import Variant as Variant
+    from harnesslab.trainer.estimators.mining import View as View
+    from harnesslab.trainer.estimators.registry import estimators as estimators
+    from harnesslab.trainer.failures import Cluster as Cluster
+    from harnesslab.trainer.failures import Failure as Failure
+    from harnesslab.trainer.failures import Failures as Failures
     from harnesslab.trainer.loss import Loss as Loss
     from harnesslab.trainer.optimizer import GreedyMonotonic as GreedyMonotonic
+    from harnesslab.trainer.optimizer import Optimizer as Optimizer
+    from harnesslab.trainer.pairs import Pair as Pair
+    from harnesslab.trainer.parameter import Gradient as Gradient
     from harnesslab.trainer.parameter import Parameter as Parameter
+    from harnesslab.trainer.proposal import Evidence as Evidence
+    from harnesslab.trainer.proposal import Prediction as Prediction
     from harnesslab.trainer.proposal import Proposal as Proposal
+    from harnesslab.trainer.proposal import Proposals as Proposals
     from harnesslab.trainer.trainer import Trainer as Trainer
     from harnesslab.trainer.transfer import transfer as transfer
 
-_HOME = {
-    "LLM": "harnesslab.llm",
-    "Recording": "harnesslab.llm",
-    "Cached": "harnesslab.llm",
-    "Connection": "harnesslab.llm",
-    "Budget": "harnesslab.llm",
-    "Meter": "harnesslab.llm",
-    "Price": "harnesslab.llm",
-    "Lab": "harnesslab.lab",
-    "Trainer": "harnesslab.trainer.trainer",
-    "Parameter": "harnesslab.trainer.parameter",
-    "Loss": "harnesslab.trainer.loss",
-    "Proposal": "harnesslab.trainer.proposal",
-    "MiningEstimator": "harnesslab.trainer.estimators.mining",
-    "ManualEstimator": "harnesslab.trainer.estimators.manual",
-    "StrictPareto": "harnesslab.trainer.criterion",
-    "NetSolve": "harnesslab.trainer.criterion",
-    "PairedTest": "harnesslab.trainer.criterion",
-    "AnytimeTest": "harnesslab.trainer.anytime",
-    "GreedyMonotonic": "harnesslab.trainer.optimizer",
-    "transfer": "harnesslab.trainer.transfer",
+_NAMES: dict[str, tuple[str, ...]] = {
+    "lab": ("Lab",),
+    "llm": (
+        "Backbone",
+        "Budget",
+        "Cached",
+        "Completion",
+        "Connection",
+        "LLM",
+        "Meter",
+        "MinimalBackbone",
+        "Price",
+        "Recording",
+        "Request",
+        "Wrapper",
+    ),
+    "harness": ("Harness",),
+    "ledger": ("Flip", "Verdict"),
+    "rollout.env": ("Environment", "Policy", "Split", "Task", "TextEnv"),
+    "rollout.records": ("Episode", "Run", "Step"),
+    "trainer.anytime": ("AnytimeTest",),
+    "trainer.callbacks": ("Callback", "Training"),
+    "trainer.config": ("Settings",),
+    "trainer.criterion": ("Criterion", "Judgement", "NetSolve", "PairedTest", "StrictPareto"),
+    "trainer.estimators.base": ("Estimator", "PastVerdict"),
+    "trainer.estimators.manual": ("ManualEstimator",),
+    "trainer.estimators.mining": ("Clue", "Idea", "Miner", "MiningEstimator", "Variant", "View"),
+    "trainer.estimators.registry": ("estimators",),
+    "trainer.failures": ("Cluster", "Failure", "Failures"),
+    "trainer.loss": ("Loss",),
+    "trainer.optimizer": ("GreedyMonotonic", "Optimizer"),
+    "trainer.pairs": ("Pair",),
+    "trainer.parameter": ("Gradient", "Parameter"),
+    "trainer.proposal": ("Evidence", "Prediction", "Proposal", "Proposals"),
+    "trainer.trainer": ("Trainer",),
+    "trainer.transfer": ("transfer",),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES = ("errors", "harness", "panels")
 
-__all__ = ["__version__", "panels", *_HOME]
+__all__ = ["__version__", *_MODULES, *_HOME]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    if name == "panels":
-        return import_module("harnesslab.panels")
+    if name in _MODULES:
+        return import_module(f"harnesslab.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'harnesslab' has no attribute {name!r}; it has {', '.join(sorted(__all__))}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(import_module(f"harnesslab.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

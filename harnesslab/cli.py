@@ -205,17 +205,21 @@ def lab_pending(path: LabPath, limit: int = 50) -> None:
 def train(
     config: Annotated[Path, typer.Argument(help="a file such as config/train_harness.yaml")],
     epochs: Annotated[int, typer.Option(min=1)] = 10,
+    estimator: Annotated[
+        str | None, typer.Option(help="what proposes: mining, or that of an installed package")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="continue interrupted epochs")] = False,
     trust: Annotated[bool, typer.Option("--trust", help="run code that the lab names, its Python included")] = False,
 ) -> None:
-    """Train without a notebook: the MiningEstimator proposes, StrictPareto decides. Paths in the file are relative to it."""
-    from harnesslab import MiningEstimator, Trainer
+    """Train without a notebook; StrictPareto decides. Paths in the file are relative to it."""
+    from harnesslab import Trainer
     from harnesslab.trainer.config import open_lab, read_config
 
-    lab = open_lab(read_config(config), trust=True) if trust else None
+    file = read_config(config)
+    lab = open_lab(file, trust=True) if trust else None
     if lab is not None:
         typer.echo(f"lab: {lab.path}")
-    trainer = Trainer(lab=lab, config_path=config, estimator=MiningEstimator())
+    trainer = Trainer(lab=lab, config_path=config, estimator=estimator or file.estimator or "mining")
     for loss in trainer.resume() if resume else trainer.epochs(epochs):
         loss.backward()
         trainer.optimizer.step()

@@ -47,7 +47,7 @@ class DataSet:
 
 @dataclass(frozen=True, slots=True)
 class DataStatus:
-    """How a data set stands here. ``state`` is ``"here"``, ``"missing"`` or ``"changed"``: there are other files than the
+    """The state of a data set. ``state`` is ``"here"``, ``"missing"`` or ``"changed"``: there are other files than the
     published ones, or not all of them."""
 
     dataset: DataSet
@@ -84,7 +84,7 @@ def dataset(name: str) -> DataSet:
     try:
         return CATALOG[name]
     except KeyError:
-        raise ConfigError(f"There is no data set '{name}'. There are: {', '.join(sorted(CATALOG))}.") from None
+        raise ConfigError(f"Unknown data set '{name}'. Available: {', '.join(sorted(CATALOG))}.") from None
 
 
 def find(name: str, path: str | Path | None = None) -> Path:
@@ -106,7 +106,7 @@ def find(name: str, path: str | Path | None = None) -> Path:
 
 
 def status() -> list[DataStatus]:
-    """How each known data set stands here."""
+    """The state of each known data set."""
     rows = []
     for wanted in CATALOG.values():
         folder = data_dir() / wanted.name

@@ -128,6 +128,10 @@ class EstimatorFault(HarnesslabError):
     """An estimator raised, or returned something other than proposals; names the estimator."""
 
 
+class OptimizerFault(HarnesslabError):
+    """An optimizer raised, or returned something other than True or False; names the optimizer."""
+
+
 class TrainingStopped(HarnesslabError):
     """Too many proposals in a row could not be measured; says why. Nothing is lost, ``trainer.resume()`` goes on."""
 
@@ -138,6 +142,14 @@ class ExecutorBroken(HarnesslabError):
 
 class SkippedProposal(UserWarning):
     """A proposal could not be measured and was skipped; says why."""
+
+
+class BrokenPlugin(UserWarning):
+    """A plug-in of an installed package cannot be used and was left out; names it and says why."""
+
+
+class FailedCallback(UserWarning):
+    """A callback raised. The training goes on; further errors of the same callback are not reported."""
 
 
 class UnusualLab(UserWarning):

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harnesslab import checkout
 from harnesslab.analysis.overlap import overlap_table
@@ -23,7 +23,10 @@ from harnesslab.rollout.env import Environment
 from harnesslab.rollout.records import Episode, Run, Step
 from harnesslab.rollout.registry import lasting_name, load_environment
 from harnesslab.rollout.splits import SECONDS, check_splits, warn_of_splits
-from harnesslab.store import LEARNING, LabRepo, RunStore, new_opening
+from harnesslab.store import LEARNING, LabRepo, RunStore, new_opening, open_gitpython
+
+if TYPE_CHECKING:
+    import git
 
 
 class Lab:
@@ -47,10 +50,10 @@ class Lab:
     def open(
         cls, path: str | Path, env: str | Environment | None = None, *, trust: bool = False, fresh: bool = False
     ) -> Lab:
-        """Open the lab at ``path``. Where nothing is there, or an empty folder, make it from the environment's starter harness.
+        """Open the lab at ``path``. If there is nothing, or an empty folder, create it from the environment's starter harness.
 
-        ``env``: a name from ``harnesslab envs list``, a folder or import path of your own, or an environment object. For a lab
-        that was opened before it may be left out; a folder or import path is then only used with ``trust``, since
+        ``env``: a name from ``harnesslab envs list``, a folder or import path of your own, or an environment object. It may be
+        omitted for a lab that was opened before; a folder or import path is then only used with ``trust``, since
         somebody else may have written it into the lab. ``trust``: run code that this lab names, its Python interventions
         included, in this process. ``fresh``: start over; a lab that is there already is moved aside (``NAME.1``,
         ``NAME.2``, ...), so nothing is lost. A folder that holds anything but a lab is refused and stays as it is.
@@ -75,7 +78,7 @@ class Lab:
 
     @classmethod
     def look(cls, path: str | Path) -> Lab:
-        """A lab to look at: no environment is loaded and no record is started. Raises StoreError where there is no lab."""
+        """Open a lab to look at: no environment is loaded and no record is started. Raises StoreError if there is no lab."""
         folder = full_path(path)
         if not is_lab(folder):
             raise StoreError(f"There is no lab in {folder}.", cause="not_a_lab")
@@ -85,7 +88,7 @@ class Lab:
     def environment(self) -> Environment:
         """What the lab is for. Raises OrderError for a lab that was opened by :meth:`look`."""
         if self._environment is None:
-            raise OrderError(f"{self.path} was opened only to look at; use Lab.open(path, env=...) to work with it")
+            raise OrderError(f"{self.path} was opened with Lab.look; use Lab.open(path, env=...) to work with it")
         return self._environment
 
     @property
@@ -108,6 +111,16 @@ class Lab:
                 warnings.warn(notice, UnusualLab, stacklevel=3)
             return repo
         return LabRepo.create(self.path, self._starter)
+
+    @cached_property
+    def git(self) -> git.Repo:
+        """The repository as a GitPython ``Repo``, to look at: ``lab.git.head.commit``, ``lab.git.iter_commits("main")``.
+
+        For changes use the lab and its ledger, which hold the lab's lock and keep refs and notes together. Raises StoreError
+        for a lab that configures programs for git, unless it was opened with ``trust``.
+        """
+        self.repo  # noqa: B018  (it may have to be made)
+        return open_gitpython(self.path, trust=self.trust)
 
     @cached_property
     def runs(self) -> RunStore:
@@ -252,7 +265,7 @@ class Lab:
 
     def close(self) -> None:
         """Give back the database and git processes."""
-        for part in ("runs", "repo"):
+        for part in ("runs", "git", "repo"):
             if part in self.__dict__:
                 self.__dict__[part].close()
 

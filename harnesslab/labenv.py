@@ -23,7 +23,7 @@ def remembered_environment(folder: Path, trust: bool) -> str:
         # Whoever made the lab may have written this, and loading it would run their code.
         raise ConfigError(
             f"{folder} names {name[:200]!r} as its environment, which is not an installed one, and loading it would run its code: "
-            f"pass env={name[:200]!r} if you know it, or trust=True to run whatever this lab names"
+            f"pass env={name[:200]!r} if you trust it, or trust=True to run whatever this lab names"
         )
     return name
 

@@ -73,7 +73,7 @@ def is_lab(folder: Path) -> bool:
         try:
             read_manifest(decode(MANIFEST, git.objects([blob]).get(blob, b"")))
         except HarnessFileError as error:
-            raise _not_a_lab(folder, f"is a git repository with a {MANIFEST} that describes no harness") from error
+            raise _not_a_lab(folder, f"is a git repository whose {MANIFEST} does not describe a harness") from error
     return True
 
 

@@ -102,7 +102,7 @@ def _trainer(asked: Namespace, names: dict[str, Any]) -> Trainer:
         return found
     trainer: Trainer | None = latest()
     if trainer is None:
-        raise OrderError("there is no trainer yet: make one first, with trainer = hl.Trainer(lab=..., llm=...)")
+        raise OrderError("no trainer yet: create one first, with trainer = hl.Trainer(lab=..., llm=...)")
     return trainer
 
 
@@ -116,10 +116,10 @@ def _proposal(path: str, body: str, about: str, trainer: Trainer) -> Proposal:
 
     if layer_of(path) == "base" or path.count("/") != 1 or not path.endswith((".yaml", ".py")):
         raise ConfigError(
-            f"'{path}' is no place for an intervention: {', '.join(f'{one}/NAME.yaml' for one in LAYERS)}"
+            f"'{path}' is not a path of an intervention; expected {', '.join(f'{one}/NAME.yaml' for one in LAYERS)}"
         )
     if not body.strip():
-        raise ConfigError(f"the cell holds no text for {path}")
+        raise ConfigError(f"the cell has no text for {path}")
     kept = trainer.estimator if isinstance(trainer.estimator, ManualEstimator) else ManualEstimator()
     proposal = ManualEstimator().add_text(path, body, about=about)
     if path.endswith(".py"):

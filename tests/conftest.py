@@ -28,6 +28,7 @@ SLOW = (
     "llm/test_record.py",
     "packaging",
     "panels",
+    "public/test_names.py::test_a_users_script_is_strictly_typed",
     "rollout/process",
     "rollout/test_owners.py",
     "rollout/test_remote.py",

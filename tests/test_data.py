@@ -148,7 +148,7 @@ def test_a_folder_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_unknown_names_and_the_default_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match=r"no data set 'sett'\. There are: set"):
+    with pytest.raises(ConfigError, match=r"Unknown data set 'sett'\. Available: set"):
         data.get("sett")
     monkeypatch.delenv("HARNESSLAB_DATA")
     assert data.data_dir().parts[-2:] == ("harnesslab", "data")

@@ -80,10 +80,10 @@ def test_python_needs_trust(trainer: Any, open_lab: Callable[..., Any]) -> None:
         ("contract/way.yaml", "kind: [\n", "of the cell: not valid YAML"),
         ("action/way.yaml", GOOD, "belongs in contract/"),
         ("action/way.py", "def realize(:\n", "line 2 of the cell: not valid Python"),
-        ("contract/way.yaml", "  \n", "holds no text"),
-        ("way.yaml", GOOD, "no place for an intervention"),
-        ("../x/way.yaml", GOOD, "no place for an intervention"),
-        ("contract/a/b.yaml", GOOD, "no place for an intervention"),
+        ("contract/way.yaml", "  \n", "has no text"),
+        ("way.yaml", GOOD, "not a path of an intervention"),
+        ("../x/way.yaml", GOOD, "not a path of an intervention"),
+        ("contract/a/b.yaml", GOOD, "not a path of an intervention"),
         ("", GOOD, "required: path"),
         ("contract/way.yaml --bogus", GOOD, "--bogus; write %%intervention"),
         ("contract/way.yaml --about 'x", GOOD, "No closing quotation"),
@@ -99,7 +99,7 @@ def test_what_is_wrong_is_said_in_one_sentence(trainer: Any, line: str, body: st
 
 def test_without_a_trainer_it_says_what_to_do_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harnesslab.trainer.latest._latest", None)
-    with pytest.raises(CellError, match="make one first"):
+    with pytest.raises(CellError, match="create one first"):
         intervention("contract/way.yaml", GOOD, {})
 
 

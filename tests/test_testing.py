@@ -132,7 +132,7 @@ BROKEN: dict[str, tuple[Alter, str, str]] = {
     "tuple in info": (change_info("public", extra=(1, 2)), "json", "is a tuple"),
     "set in info": (change_info("private", extra={1}), "json", "is a set"),
     "nan": (change_info("private", extra=float("nan")), "json", "nan"),
-    "int key": (change_info("public", extra={1: 2}), "json", "no string"),
+    "int key": (change_info("public", extra={1: 2}), "json", "not a string"),
     "surrogate": (observe(lambda _env, _text: "\ud800"), "json", "surrogate"),
     "bytes": (observe(lambda _env, _text: b"hello"), "protocol", "not text"),
     "third part": (more_parts, "protocol", "not exactly"),
@@ -277,7 +277,7 @@ def dies_in_a_child() -> World:
 
 def test_other_processes() -> None:
     report = check_env(f"{__name__}:hash_order")
-    only(report, "processes", "another hash seed")
+    only(report, "processes", "different hash seed")
     assert failing(report) == {"processes"}
     only(check_env(f"{__name__}:dies_in_a_child"), "processes", "no second child")
     assert check_env(f"{__name__}:hash_order", processes=False).skipped == {"processes": "not asked for"}

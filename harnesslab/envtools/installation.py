@@ -27,7 +27,7 @@ def install(name: str, *, python: str | None = None, again: bool = False, progre
     """Install an environment by name or path and return the folder of its private Python.
 
     ``python`` is a version ("3.12") or a path. ``again`` replaces what is there. Raises EnvironmentUnavailable, with the
-    installer's own last words, where it cannot be had; nothing is left behind then.
+    installer's own last words, if it cannot be installed; nothing is left behind then.
     """
     folder = named_folder(name)
     venv = venv_of(folder)
@@ -62,7 +62,7 @@ def named_folder(name: str) -> EnvFolder:
     folder = find_folder(name)
     if folder is None:
         known = ", ".join(folder_names()) or "none"
-        raise EnvironmentUnavailable(f"There is no environment folder '{name}'. There are: {known}.")
+        raise EnvironmentUnavailable(f"Unknown environment folder '{name}'. Available: {known}.")
     return folder
 
 

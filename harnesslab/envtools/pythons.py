@@ -23,7 +23,9 @@ def find_python(name: str, requires: str, wanted: str | None = None) -> str:
     try:
         allowed = SpecifierSet(requires)
     except InvalidSpecifier:
-        raise ConfigError(f"The environment '{name}' asks for Python '{requires}', which is no specifier.") from None
+        raise ConfigError(
+            f"The environment '{name}' asks for Python '{requires}', which is not a version specifier."
+        ) from None
     if wanted is not None:
         return _wanted(name, allowed, wanted)
     candidates = [sys.executable, *(shutil.which(f"python3.{minor}") for minor in range(NEWEST, 10, -1))]
@@ -32,8 +34,8 @@ def find_python(name: str, requires: str, wanted: str | None = None) -> str:
         if path and version is not None and version in allowed:
             return path
     raise EnvironmentUnavailable(
-        f"The environment '{name}' needs Python {requires} and none is here. Install one, or uv (pip install uv), "
-        "which brings it, or name one with --python."
+        f"The environment '{name}' needs Python {requires} but none was found. Install one, or uv (pip install uv), "
+        "which downloads it, or name one with --python."
     )
 
 
@@ -52,7 +54,7 @@ def _wanted(name: str, allowed: SpecifierSet, wanted: str) -> str:
     path = shutil.which(f"python{wanted}" if by_version else wanted)
     version = version_of(path) if path else None
     if path is None or version is None:
-        raise EnvironmentUnavailable(f"There is no Python '{wanted}' here that runs.")
+        raise EnvironmentUnavailable(f"Could not run a Python '{wanted}'.")
     if version not in allowed:
         raise EnvironmentUnavailable(f"The environment '{name}' needs Python {allowed}; '{wanted}' is {version}.")
     return path

@@ -16,10 +16,12 @@ NAME = "__name__"
 def new(name: str, path: str | Path = ".") -> Path:
     """Write the folder ``path/name`` and return it. Raises ConfigError where the name is none, or it is there."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
-        raise ConfigError(f"'{name}' cannot name an environment: use small letters, digits and _, a letter first.")
+        raise ConfigError(
+            f"'{name}' cannot name an environment: use lower-case letters, digits and _, starting with a letter."
+        )
     folder = Path(path).expanduser() / name
     if folder.exists():
-        raise ConfigError(f"{folder} is there already.")
+        raise ConfigError(f"{folder} already exists.")
     try:
         for source in sorted(TEMPLATE.rglob("*.template")):
             target = folder / source.relative_to(TEMPLATE).with_suffix("")

@@ -107,13 +107,13 @@ def check_place(path: str, data: bytes) -> None:
         if len(parts) == 2 and path.endswith(".yml"):
             raise HarnessFileError(path, "interventions end in .yaml; rename the file")
         if len(parts) > 2:
-            raise HarnessFileError(path, f"interventions lie directly in {parts[0]}/, not in a folder below it")
+            raise HarnessFileError(path, f"interventions belong directly in {parts[0]}/, not in a folder below it")
         return
     close = difflib.get_close_matches(parts[0].lower(), LAYERS, n=1, cutoff=0.7) if len(parts) > 1 else []
     if close:
         raise HarnessFileError(path, f"unknown layer '{parts[0]}'; did you mean {close[0]}/? The layers are {folders}")
     if len(parts) <= 2 and re.search(rb"^kind[ \t]*:", data, re.MULTILINE):
-        raise HarnessFileError(path, f"an intervention must lie in the folder of its layer: {folders}")
+        raise HarnessFileError(path, f"an intervention must be in the folder of its layer: {folders}")
 
 
 def intervention_file(

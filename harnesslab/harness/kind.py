@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from harnesslab.harness.base import Intervention, Layer
 from harnesslab.harness.context import Context, Proposal
 from harnesslab.harness.regexes import Regex
+from harnesslab.plugins import load_plugins
 
 GROUP = "harnesslab.kinds"
 """Entry point group in which third parties register kinds."""
@@ -44,13 +45,13 @@ class When(Params):
     """The trigger of an intervention. Every condition that is set must hold; none set means always."""
 
     instruction: Regex | None = Field(default=None, description="found in the task's instruction")
-    observation: Regex | None = Field(default=None, description="found in the present observation")
+    observation: Regex | None = Field(default=None, description="found in the current observation")
     last_invalid: bool | None = Field(
         default=None, description="whether the last step was invalid; false on the first step"
     )
     min_step: int | None = Field(default=None, ge=0, description="the step number, from 0, is at least this")
     max_steps_left: int | None = Field(
-        default=None, ge=1, description="at most so many steps are left, this one included"
+        default=None, ge=1, description="at most this many steps are left, including this one"
     )
     tool: str | None = Field(
         default=None, description="this tool is offered; for hooks on an action: the action calls it"
@@ -128,8 +129,7 @@ def register(cls: K) -> K:
 def known_kinds() -> dict[str, type[Kind[Any]]]:
     """Every known kind by name: the built-in ones, then those of entry points. Imported on the first call.
 
-    A third party's kind that cannot be imported or that takes a name is left out with a warning: a
-    broken package must not take every lab down.
+    A third party's kind that cannot be imported, or whose name is taken, is left out with a warning.
     """
     global _loaded
     if not _loaded:
@@ -138,13 +138,7 @@ def known_kinds() -> dict[str, type[Kind[Any]]]:
         for module in pkgutil.iter_modules(builtin.__path__):
             importlib.import_module(f"{builtin.__name__}.{module.name}")
         _loaded = True
-        for point in importlib.metadata.entry_points(group=GROUP):
-            try:
-                register(point.load())
-            except Exception as error:  # noqa: BLE001 - foreign code, see above
-                import warnings
-
-                warnings.warn(f"kind '{point.name}' from {point.value} cannot be used: {error}", stacklevel=2)
+        load_plugins(GROUP, _register)
     return dict(_KINDS)
 
 
@@ -157,3 +151,16 @@ def brought_by(kind: str) -> str:
         if point.module.startswith(f"{environment.module}."):
             return f"the environment '{environment.name}'"
     return f"the package '{point.dist.name if point.dist else point.module}'"
+
+
+def _register(name: str, loaded: Any) -> str:
+    """Register what an entry point named; why not, where that cannot be done."""
+    if not (isinstance(loaded, type) and issubclass(loaded, Kind)):
+        return "it is not a class derived from harnesslab.harness.Kind"
+    if not (isinstance(getattr(loaded, "Params", None), type) and issubclass(loaded.Params, Params)):
+        return "its Params is not a class derived from harnesslab.harness.Params"
+    try:
+        register(loaded)
+    except ValueError as error:
+        return str(error)
+    return ""

@@ -1,4 +1,4 @@
-"""From files to a :class:`Harness`, with every mistake found now and told with file, line and key."""
+"""From files to a :class:`Harness`, with every mistake found at once and reported with file, line and key."""
 
 from __future__ import annotations
 

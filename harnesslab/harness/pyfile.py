@@ -70,7 +70,7 @@ def load_python(path: str, text: str, *, trust: bool) -> PythonIntervention:
     if not trust:
         raise HarnessFileError(
             path,
-            "Python interventions run with all rights of this process and are not loaded unasked. Read the file, then "
+            "Python interventions run with all rights of this process and are not loaded by default. Read the file, then "
             "pass trust=True. (Running them confined is a later feature.)",
         )
     code = _compiled(path, text)

@@ -34,7 +34,7 @@ params:                      # checked by the kind; unknown keys are errors
 ```
 
 Patterns are Python regular expressions, searched anywhere in the text; `(?i)` at the start ignores case. A search that
-takes longer than {deadline:g} s is charged to the intervention. YAML here has no aliases and no tags; a key may stand only once;
+takes longer than {deadline:g} s is charged to the intervention. YAML here has no aliases and no tags; keys must be unique;
 only `true` and `false` are truth values.
 
 ## harness.toml

@@ -1,4 +1,4 @@
-"""Read one YAML file into plain values and remember on which line each of them stands.
+"""Read one YAML file into plain values and remember the line of each.
 
 Safer and plainer than ``yaml.safe_load``: keys are strings as written (YAML 1.1 would read the key ``on``
 as true), only true/false are booleans, dates stay text, and duplicate keys, aliases, tags and deep nesting are
@@ -65,7 +65,7 @@ def _check_events(name: str, text: str) -> None:
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                raise HarnessFileError(name, "more than one YAML document; one intervention a file", line=line)
+                raise HarnessFileError(name, "more than one YAML document; write one intervention per file", line=line)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
@@ -90,7 +90,7 @@ def _value(name: str, node: Any, path: Path, lines: dict[Path, int]) -> Any:
                 raise HarnessFileError(name, "keys must be plain words", line=key_line)
             key = key_node.value
             if key in result:
-                raise HarnessFileError(name, "the key stands twice", line=key_line, key=key)
+                raise HarnessFileError(name, "duplicate key", line=key_line, key=key)
             lines[*path, key] = key_line
             result[key] = _value(name, child, (*path, key), lines)
         return result

@@ -45,7 +45,7 @@ class Verdict:
     ``value`` is the loss; below 0 selects the candidate, infinite means that a solved task was lost.
     ``tasks`` counts the tasks that could be scored on both sides, and ``solved`` holds the ids of those that ``baseline``
     and ``candidate`` solved. ``metrics`` are pairs (baseline, candidate), means of episodes.
-    ``decided_by`` is ``criterion`` or ``person``; ``overrides`` is the state that a person decided against, if any.
+    ``decided_by`` is ``criterion`` or ``person``, and ``who`` the person, or the optimizer that decided against the criterion; ``overrides`` is the state that a person decided against, if any.
     ``settled_early``: the candidate was stopped because nothing could change the verdict any more.
     """
 
@@ -190,7 +190,8 @@ def who_decided(note: Mapping[str, Any] | None) -> Decider | None:
     override = note.get("override") is True
     if override or note.get("decided_by") == "person":
         return Decider("person", str(note.get("who") or "a person"), override)
-    return Decider("criterion", str(note.get("criterion") or "the criterion"))
+    # An optimizer that decided against the criterion is named as the one who did.
+    return Decider("criterion", str(note.get("who") or note.get("criterion") or "the criterion"))
 
 
 def solved_counts(note: Mapping[str, Any] | None) -> tuple[int, int, int] | None:

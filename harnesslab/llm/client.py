@@ -143,7 +143,7 @@ class LLM(ChatBackbone):
     async def _ask(self, body: Mapping[str, Any]) -> Completion:
         if self._key is None and urlsplit(self._transport.base_url).hostname == "api.openai.com":
             raise BackboneError(
-                f"OpenAI needs a key, and {NO_KEY}; set OPENAI_API_KEY, or give another base_url=...", cause="key"
+                f"OpenAI needs a key, and {NO_KEY}; set OPENAI_API_KEY, or pass another base_url=...", cause="key"
             )
         listed = self._server.models if self._server else ()
         hint = f" It has: {', '.join(sorted(listed)[:12])}." if listed else ""

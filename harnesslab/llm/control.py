@@ -103,7 +103,7 @@ class Scripted(Backbone):
             text = self._script[self._next]
             self._next += 1
         else:
-            raise BackboneError(f"the script is used up after {len(self._script)} replies; give it more, or a function")
+            raise BackboneError(f"the script ended after {len(self._script)} replies; give it more, or a function")
         return Completion(text=text, model=self._name, body={"model": self._name, "messages": list(request.messages)})
 
     def close(self) -> None:

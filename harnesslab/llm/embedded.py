@@ -144,12 +144,12 @@ def usable_cores() -> int:
 
 
 def threads_from_environment() -> int | None:
-    """``HARNESSLAB_THREADS`` where it is set. Raises ConfigError where it is no positive number."""
+    """``HARNESSLAB_THREADS`` where it is set. Raises ConfigError if it is not a positive number."""
     given = os.environ.get(THREADS_VARIABLE, "").strip()
     if not given:
         return None
     if not given.isdigit() or int(given) < 1:
-        raise ConfigError(f"{THREADS_VARIABLE} is '{given}'; set it to a number of threads, 1 or more, or unset it")
+        raise ConfigError(f"{THREADS_VARIABLE} is '{given}'; set it to a whole number of at least 1, or unset it")
     return int(given)
 
 

@@ -119,14 +119,14 @@ def explain_status(
     said = f" The endpoint says: {told}" if told else ""
     if cause == "key":
         if keyless:
-            return f"{where} wants a key (HTTP {status}), and {NO_KEY}.{said}"
+            return f"{where} requires a key (HTTP {status}), and {NO_KEY}.{said}"
         return f"{where} refuses the key (HTTP {status}); check api_key or OPENAI_API_KEY.{said}"
     if cause == "quota":
         return f"the quota or credit at {where} is used up (HTTP {status}).{said}"
     if cause == "context":
         return f"the request does not fit the context of '{model}' at {where} (HTTP {status}): show less history.{said}"
     if cause == "model":
-        return f"{where} knows no model '{model}' (HTTP {status}), or base_url lacks its '/v1'.{detail}{said}"
+        return f"{where} does not know the model '{model}' (HTTP {status}), or base_url lacks its '/v1'.{detail}{said}"
     if refused.field:
         what = f"the value of the field '{refused.field}'" if refused.value else f"the field '{refused.field}'"
         return f"'{model}' at {where} refuses {what} (HTTP {status}); {_remedy(refused)}.{said}"

@@ -36,9 +36,9 @@ class LocalLLM(ChatBackbone):
         recording: Recording | None,
     ):
         if threads is not None and threads < 1:
-            raise ConfigError(f"threads={threads}: give a number of threads, 1 or more, or None to measure")
+            raise ConfigError(f"threads={threads}: pass a whole number of at least 1, or None to measure")
         if context < 1:
-            raise ConfigError(f"context={context}: give a number of tokens, 1 or more")
+            raise ConfigError(f"context={context}: pass a whole number of tokens")
         self._model_file = find_model(name_or_gguf)
         super().__init__(self._model_file.name, sampling, recording)
         self._threads, self._context, self._cache_prompt = threads, context, cache_prompt

@@ -211,7 +211,7 @@ class Meter:
         if used.unpriced and self.budget.money is not None:
             raise BudgetExceeded(
                 f"a limit on money is set, but {used.unpriced} calls went to a model without a price; "
-                "nothing more is asked. Set meter.prices[model] = Price(prompt, completion)."
+                "no further calls are made. Set meter.prices[model] = Price(prompt, completion)."
             )
         for name in ("calls", "tokens", "seconds", "money"):
             limit, spent = getattr(self.budget, name), getattr(used, name)

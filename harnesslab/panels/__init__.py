@@ -31,7 +31,7 @@ def failures(found: Failures) -> FailuresPanel:
     from harnesslab.panels.failure_view import FailuresPanel
     from harnesslab.trainer.failures import Failures
 
-    _is_one(found, Failures, "failures takes what trainer.diagnose() found")
+    _is_one(found, Failures, "failures takes the result of trainer.diagnose()")
     return FailuresPanel(found)
 
 
@@ -43,7 +43,7 @@ def interventions(proposals: Proposals, trainer: Desk[Proposal, Loss] | None = N
     from harnesslab.panels.intervention_view import InterventionsPanel
     from harnesslab.trainer.proposal import Proposals
 
-    _is_one(proposals, Proposals, "interventions takes what trainer.propose() proposed")
+    _is_one(proposals, Proposals, "interventions takes the result of trainer.propose()")
     return InterventionsPanel(proposals, _whose(trainer or proposals.trainer, "interventions(proposals"))
 
 
@@ -73,5 +73,5 @@ def _is_one(value: Any, wanted: type, words: str) -> None:
 
 def _whose(trainer: Desk[Proposal, Loss] | None, call: str) -> Desk[Proposal, Loss]:
     if trainer is None:
-        raise ConfigError(f"it is not known which trainer is meant: hl.panels.{call}, trainer=trainer)")
+        raise ConfigError(f"cannot tell which trainer this belongs to; use hl.panels.{call}, trainer=trainer)")
     return trainer

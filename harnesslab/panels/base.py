@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import ipywidgets
 
 MIME = "application/vnd.jupyter.widget-view+json"
-RERUN = "Static view, as of the last change. Run the cell again for the buttons."
+RERUN = "Static view of the last state. Run the cell again to get the buttons."
 
 
 class Panel:
@@ -93,7 +93,7 @@ class Panel:
         if quiet:
             try:
                 action()
-            except Exception as error:  # noqa: BLE001  (a click has no other way to tell)
+            except Exception as error:  # noqa: BLE001  (a click has no other way to report it)
                 self.show_error(error)
             return
         if not self._busy.acquire(blocking=False):
@@ -103,7 +103,7 @@ class Panel:
             self.show_error(None)
             self.enable(False)
             started = action()
-        except Exception as error:  # noqa: BLE001  (a click has no other way to tell)
+        except Exception as error:  # noqa: BLE001  (a click has no other way to report it)
             self.show_error(error)
         finally:
             if not isinstance(started, Job):
@@ -126,7 +126,7 @@ class Panel:
         self.enable(True)
         try:
             self.redraw()
-        except Exception as error:  # noqa: BLE001  (a click has no other way to tell)
+        except Exception as error:  # noqa: BLE001  (a click has no other way to report it)
             self.show_error(error)
         self.update_static()
 

@@ -22,7 +22,7 @@ class CurvePanel(Panel):
         super().__init__()
         self.lab, self.controls = lab, tuple(controls)
         self._view = widgets.HTML()
-        self._again = self.button("Read again", "Draw what is in git now", lambda: None)
+        self._again = self.button("Read again", "Refresh from git", lambda: None)
         self.box.children = [self._view, self._again, self.error]
         self.redraw()
 

@@ -32,10 +32,10 @@ class Editor:
         self.said = widgets.HTML()
         self.use = panel.button(
             "Use this text",
-            "Put the edited text in the proposal's place",
+            "Replace the proposal by the edited text",
             lambda: use(self.text.value, self._file.value),
         )
-        self.reset = panel.button("Original text", "Go back to the text as it was proposed", original)
+        self.reset = panel.button("Original text", "Restore the proposed text", original)
         panel.follow(self._file, lambda _path: self._load())
         panel.follow(self.text, self._check)
         body = widgets.VBox([self._file, self.text, self.said, widgets.HBox([self.use, self.reset])])
@@ -63,7 +63,7 @@ class Editor:
             return
         try:
             edited(self._proposal, value, path=self._file.value, trust=self._trust)
-        except Exception as error:  # noqa: BLE001  (a click has no other way to tell)
+        except Exception as error:  # noqa: BLE001  (a click has no other way to report it)
             self.said.value = page(markup.error(str(error)))
             return
         self.said.value = page(

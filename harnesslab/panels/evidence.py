@@ -20,7 +20,7 @@ FLIPS = 40
 def evidence_html(evidence: Sequence[Evidence], lab: Lab) -> Markup:
     """A folded line for each of the first places; unfolded it shows the step as it is in the store. The rest is counted."""
     if not evidence:
-        return paragraph("None: a person put it in.")
+        return paragraph("None: added by a person.")
     shown = join(fold(f"{_place(item)}: {item.what}", _moment(item, lab)) for item in evidence[:SHOWN])
     rest = evidence[SHOWN:]
     if not rest:
@@ -35,10 +35,10 @@ def prediction_html(prediction: Prediction) -> Markup:
     names = ", ".join(clip(task, 60) for task in flips[:FLIPS]) + (
         f" and {len(flips) - FLIPS} more" if len(flips) > FLIPS else ""
     )
-    tasks = (
-        f"{counted(len(flips), 'task')} should flip to solved: {names}." if flips else "No particular task is named."
+    tasks = f"{counted(len(flips), 'task')} should flip to solved: {names}." if flips else "No task is named."
+    fire = (
+        f"{clip(prediction.trigger, 160)} must fire." if prediction.trigger else "No particular intervention must fire."
     )
-    fire = f"{clip(prediction.trigger, 160)} must fire." if prediction.trigger else "Nothing particular must fire."
     return paragraph(f"{tasks} {fire}")
 
 

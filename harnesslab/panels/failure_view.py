@@ -35,8 +35,8 @@ class FailuresPanel(Panel):
         self._causes.layout.width = "auto"
         self._slider = self.control(widgets.IntSlider(min=0, max=0, description="Step", continuous_update=False))
         self._view = widgets.HTML()
-        self._older = self.button("Previous page", "The failed episodes before these", lambda: self._turn(-1))
-        self._newer = self.button("Next page", "The failed episodes after these", lambda: self._turn(1))
+        self._older = self.button("Previous page", "Previous failed episodes", lambda: self._turn(-1))
+        self._newer = self.button("Next page", "Next failed episodes", lambda: self._turn(1))
         self._back = self.button("Previous step", "One step back", lambda: self._go(self._slider.value - 1))
         self._on = self.button("Next step", "One step on", lambda: self._go(self._slider.value + 1))
         self._wrong = self.button("First wrong step", "The earliest step that went wrong", self._to_bottleneck)
@@ -59,7 +59,7 @@ class FailuresPanel(Panel):
     def show(self, i: int, step: int | None = None) -> FailuresPanel:
         """Go to failure ``i`` (as ``failures[i]``), at a step or at its bottleneck. Raises ConfigError."""
         if not -len(self.failures) <= i < len(self.failures):
-            raise ConfigError(f"there is no failure {i}: there are {len(self.failures)}, counted from 0")
+            raise ConfigError(f"no failure {i}; there are {len(self.failures)}, counted from 0")
         self._causes.value = None
         place = i % len(self.failures)
         self._page = place // PAGE

@@ -129,7 +129,7 @@ class InterventionsPanel(Panel):
     def take_back(self, i: int | None) -> None:
         """See :meth:`undo`."""
         if i is None and not self._decided:
-            raise OrderError("nothing was decided in this panel yet; undo(i) takes back what was decided before")
+            raise OrderError("nothing has been decided in this panel yet; undo(i) takes back an earlier decision")
         chosen = self._decided[-1] if i is None else i
         now = self.standing(chosen)
         if now.candidate is None:
@@ -161,7 +161,7 @@ class InterventionsPanel(Panel):
         now = (record or Record(lab)).of(proposal)
         if sentence := now.sentence:
             parts.append(markup.paragraph(sentence, 500, mark=True))
-        parts.append(section("Diff to the baseline", markup.diff(proposal.diff(lab.harness().files))))
+        parts.append(section("Diff against the baseline", markup.diff(proposal.diff(lab.harness().files))))
         if verdict := row.loss.judged if row.loss is not None else now.measured:
             parts.append(section("Verdict", verdict_html(verdict)))
         parts.append(section("Prediction", prediction_html(proposal.prediction)))
@@ -192,13 +192,13 @@ class InterventionsPanel(Panel):
 
     def _row(self, i: int) -> Row:
         if not isinstance(i, int) or not 0 <= i < len(self.rows):
-            raise ConfigError(f"there is no proposal {i!r}: there are {len(self.rows)}, counted from 0")
+            raise ConfigError(f"no proposal {i!r}; there are {len(self.rows)}, counted from 0")
         return self.rows[i]
 
     def _open_row(self, i: int) -> Row:
         row, now = self._row(i), self.standing(i)
         if now.decided:
-            raise OrderError(f"proposal {i} is {now.word} already; undo({i}) takes that back")
+            raise OrderError(f"proposal {i} is already {now.word}; undo({i}) takes that back")
         return row
 
     def _keep(self, row: Row, loss: Loss) -> Loss:
@@ -209,7 +209,7 @@ class InterventionsPanel(Panel):
         self._job = None
         self._ui.measured(bar)
         if error is not None and not isinstance(error, Exception):
-            error = HarnesslabError(f"stopped after {bar.done} of {bar.total} episodes; what was played is kept")
+            error = HarnesslabError(f"stopped after {bar.done} of {bar.total} episodes; finished episodes are kept")
         if error is not None:
             self.show_error(error)
         self.release()
@@ -262,7 +262,7 @@ class Controls:
             "Promote", "Make it part of the baseline, with your reason", self._promoted, "success"
         )
         self._reject = panel.button("Reject", "Keep it as rejected, with your reason", self._rejected, "danger")
-        self._undo = panel.button("Undo", "Take the decision on this proposal back", self._undone)
+        self._undo = panel.button("Undo", "Undo the decision on this proposal", self._undone)
         # Not one of the panel's controls: it has to work while the panel is busy.
         self._cancel = widgets.Button(
             description="Cancel", tooltip="Stop measuring; finished episodes are kept", disabled=True
@@ -290,7 +290,7 @@ class Controls:
         i = self._choice.value
         self._table.value = page(self._panel.overview(i))
         if i is None:
-            self._detail.value = page(markup.paragraph("The estimator proposes nothing."))
+            self._detail.value = page(markup.paragraph("The estimator has no proposals."))
             buttons = (self._measure, self._promote, self._reject, self._undo, self._use, self._reset)
             self._panel.only(dict.fromkeys(buttons, False))
             return

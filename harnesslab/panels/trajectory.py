@@ -52,7 +52,7 @@ def step_html(step: Step, *, of: int, diagnosis: Diagnosis | None = None) -> Mar
             *(_reply(reply, number, len(step.replies)) for number, reply in enumerate(step.replies[:SAMPLES])),
             paragraph(more),
             section("Action", _action(step)),
-            section("Fired", paragraph(", ".join(step.fired) or "nothing of the harness fired")),
+            section("Fired", paragraph(", ".join(step.fired) or "no intervention fired")),
             section("Result", block(step.result) + _note(step)),
         )
     )
@@ -106,7 +106,9 @@ def _reply(reply: Mapping[str, Any], number: int, of: int) -> Markup:
 
 def _action(step: Step) -> Markup:
     words = ["executed" if step.executed else "not executed", "invalid" if step.invalid else "valid"]
-    shown = paragraph("No action was read from the reply.") if step.action is None else block(action_text(step.action))
+    shown = (
+        paragraph("No action could be read from the reply.") if step.action is None else block(action_text(step.action))
+    )
     tags = Markup(" ").join(fill("<span class='hl-tag'>{}</span>", word) for word in words)
     return shown + paragraph(tags) + paragraph(step.problem, 400)
 

@@ -31,7 +31,7 @@ class VerdictPanel(Panel):
             "Promote", "Make it part of the baseline, with your reason", self._promoted, "success"
         )
         self._reject = self.button("Reject", "Keep it as rejected, with your reason", self._rejected, "danger")
-        self._undo = self.button("Undo", "Take the decision back", self._take_back)
+        self._undo = self.button("Undo", "Undo the decision", self._take_back)
         buttons = widgets.HBox([self._promote, self._reject, self._undo])
         self.box.children = [self._view, self._reason, buttons, self.error]
         self.redraw()
@@ -90,7 +90,7 @@ class VerdictPanel(Panel):
 
     def _decide(self, decision: Choice, reason: str) -> bool:
         if self.candidate.state not in OPEN:
-            raise OrderError(f"the candidate is {self.candidate.state} already; undo() takes that back")
+            raise OrderError(f"the candidate is already {self.candidate.state}; undo() takes that back")
         reason = reason_given(reason)
         act = self.trainer.promote if decision == "promote" else self.trainer.reject
         return act(self.loss, reason)

@@ -52,7 +52,7 @@ class Job(Generic[T]):
             task.cancel()
             await asyncio.wait([task])
             error = stop
-        except Exception as trouble:  # noqa: BLE001  (a click has no other way to tell)
+        except Exception as trouble:  # noqa: BLE001  (a click has no other way to report it)
             error = trouble
         finally:
             self._bar.close()

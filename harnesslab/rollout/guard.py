@@ -121,7 +121,9 @@ class GuardedEnv:
         public = self._public("step", info)
         private = info.get("private", {})
         if not isinstance(private, Mapping) or not isinstance(private.get("solved"), bool):
-            raise _lie("the environment's step did not say in info['private']['solved'] (bool) if the goal is reached")
+            raise _lie(
+                "the environment's step did not say in info['private']['solved'] (bool) whether the goal is reached"
+            )
         try:
             moved = Moved(
                 observation=_text(observation),
@@ -231,7 +233,7 @@ def _admissible(public: Mapping[str, Any]) -> tuple[str, ...] | None:
     if actions is None:
         return None
     if not isinstance(actions, list | tuple):
-        raise _lie(f"the environment's info['public']['admissible'] is a {type(actions).__name__}, no list")
+        raise _lie(f"the environment's info['public']['admissible'] is a {type(actions).__name__}, not a list")
     return tuple(_text(action) for action in actions)
 
 

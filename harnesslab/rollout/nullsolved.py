@@ -33,7 +33,7 @@ def keep(environment: Environment, checked: Iterable[str], solved: Iterable[str]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text + "\n", "utf-8")
     except OSError as error:
-        raise ConfigError(f"what the check found cannot be kept in {file}: {error.strerror}") from error
+        raise ConfigError(f"the result of the check cannot be stored in {file}: {error.strerror}") from error
 
 
 def without_null_solved(environment: Environment) -> Environment:

@@ -19,4 +19,6 @@ def check_options(name: str, factory: Callable[..., Any], options: Mapping[str, 
         signature.bind(**options)
     except TypeError as error:
         takes = ", ".join(signature.parameters) or "none"
-        raise ConfigError(f"The environment '{name}' cannot be made so: {error}. Its options: {takes}.") from None
+        raise ConfigError(
+            f"The environment '{name}' does not take these options: {error}. Its options: {takes}."
+        ) from None

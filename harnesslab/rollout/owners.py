@@ -18,7 +18,7 @@ NEXT: dict[Owner, str] = {
     "Three such episodes in a row stop the run.",
     "harness": "The episode counts as lost: it is charged to the harness that was played.",
     "task": "The task is set aside by name: unscorable on both sides, not played again unless fresh=True.",
-    "user": "Everything stops with one sentence. Finished episodes are kept; resume() goes on.",
+    "user": "Everything stops with one sentence. Finished episodes are kept; resume() continues.",
 }
 """The one rule of each owner."""
 
@@ -35,9 +35,9 @@ RULES: dict[str, Rule] = {
     "crash": Rule("environment", "make, reset or step raised, or the environment's process died"),
     "hang": Rule("environment", "a call did not return within the deadline"),
     "lie": Rule("environment", "a call returned something that the protocol does not allow"),
-    "busy": Rule("backbone", "the rate is still limited (HTTP 429) when patience is used up"),
-    "server": Rule("backbone", "HTTP 5xx when patience is used up"),
-    "timeout": Rule("backbone", "no reply within the timeout when patience is used up"),
+    "busy": Rule("backbone", "the rate is still limited (HTTP 429) when patience runs out"),
+    "server": Rule("backbone", "HTTP 5xx when patience runs out"),
+    "timeout": Rule("backbone", "no reply within the timeout when patience runs out"),
     "garbled": Rule("backbone", "a reply without choices, without JSON, empty, or broken off"),
     "broke": Rule("backbone", "a backbone written by the user raised, or returned something other than a Completion"),
     "intervention": Rule("harness", "an intervention raised, hung or returned nonsense"),

@@ -63,7 +63,7 @@ def _made(environment: str, process: bool | None, options: dict[str, Any]) -> En
         raise
     except Exception as error:
         raise EnvironmentUnavailable(
-            f"The environment '{environment}' could not be made: {type(error).__name__}: {error}"
+            f"The environment '{environment}' could not be created: {type(error).__name__}: {error}"
         ) from error
     return _checked(made, environment)
 
@@ -122,8 +122,8 @@ def _unknown(name: str, known: list[str]) -> str:
     suggestion = f" Did you mean '{close[0]}'?" if close else ""
     there = ", ".join(known) or "none"
     return (
-        f"There is no environment {name[:100]!r}.{suggestion} Installed are: {there}. Another one comes with its package "
-        f"(entry point group '{GROUP}'), by a folder's path, './name', or by import path, 'package.module:callable'."
+        f"There is no environment {name[:100]!r}.{suggestion} Installed are: {there}. For another one, install its package "
+        f"(entry point group '{GROUP}'), or give a folder's path, './name', or an import path, 'package.module:callable'."
     )
 
 
@@ -131,10 +131,10 @@ def _checked(environment: Any, name: str) -> Environment:
     missing = [method for method in _METHODS if not callable(getattr(environment, method, None))]
     if missing:
         raise EnvironmentUnavailable(
-            f"'{name}' gave a {type(environment).__name__}, which is no Environment: it has no {', '.join(missing)}."
+            f"'{name}' returned a {type(environment).__name__}, which is not an Environment: it has no {', '.join(missing)}."
         )
     for text in _TEXTS:
         if not isinstance(getattr(type(environment), text, None) or getattr(environment, text, None), str | property):
-            raise EnvironmentUnavailable(f"'{name}' gave a {type(environment).__name__} whose {text} is not text.")
+            raise EnvironmentUnavailable(f"'{name}' returned a {type(environment).__name__} whose {text} is not text.")
     result: Environment = environment
     return result

@@ -70,7 +70,7 @@ async def submit(executor: Executor, job: RemoteJob) -> Episode:
     except BrokenExecutor as error:
         raise ExecutorBroken(
             f"a worker of {type(executor).__name__} died while task {job.task.id} was played: {str(error).rstrip('.')}. Finished episodes "
-            "are kept; make a new executor and measure again"
+            "are kept; create a new executor and measure again"
         ) from error
     return Episode.from_summary(done["summary"], [Step.from_json(step) for step in done["steps"]])
 

@@ -165,7 +165,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
             if header is None:
                 header = [cell.strip() for cell in cells]
                 if twice := next((name for name in header if header.count(name) > 1), None):
-                    raise TaskFileError(path, "the column stands twice", line=reader.line_num, key=twice)
+                    raise TaskFileError(path, "duplicate column", line=reader.line_num, key=twice)
             elif len(cells) != len(header):
                 message = f"{len(cells)} cells, where the header has {len(header)}"
                 raise TaskFileError(path, message, line=reader.line_num)

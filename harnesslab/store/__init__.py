@@ -5,6 +5,7 @@ from harnesslab.store.core import LEARNING
 from harnesslab.store.diff import Diff, FileDiff
 from harnesslab.store.foreign import ForeignCandidate, foreign_version, list_foreign
 from harnesslab.store.git import time_limit
+from harnesslab.store.gitpython import open_gitpython
 from harnesslab.store.objects import Commit
 from harnesslab.store.openings import new_opening
 from harnesslab.store.refs import FOLDERS, NOTES, STATES, State
@@ -39,5 +40,6 @@ __all__ = [
     "identity_hash",
     "list_foreign",
     "new_opening",
+    "open_gitpython",
     "time_limit",
 ]

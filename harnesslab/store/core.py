@@ -119,7 +119,7 @@ class Core:
             if commit is not None:
                 return Place(baseline, notes, candidate_id, commit, folder)
         raise StoreError(
-            f"There is no candidate {candidate_id} in {self.path}; `candidates()` lists what there is.",
+            f"There is no candidate {candidate_id} in {self.path}; `candidates()` lists them.",
             cause="not_found",
         )
 

@@ -116,7 +116,7 @@ def refuse_clash(git: Git, base: str, tree: str, changes: Mapping[str, Any]) -> 
         raise StoreError(f"{lost[0]!r} would be both a file and a folder; rename one of them.", cause="proposal")
     found = clash(sorted(after), sorted(after - before))
     if found is not None:
-        message = f"{found[0]!r} and {found[1]!r} are one name where case or accents do not count; rename one of them."
+        message = f"{found[0]!r} and {found[1]!r} are the same name on systems that ignore case or accents; rename one of them."
         raise StoreError(message, cause="proposal")
 
 
@@ -134,7 +134,9 @@ def _content(path: str, content: str | bytes) -> bytes:
     try:
         return content.encode("utf-8")
     except UnicodeEncodeError as error:
-        message = f"The text of {path!r} has half a character at {error.start}, which UTF-8 cannot hold; remove it."
+        message = (
+            f"The text of {path!r} has an unpaired surrogate at {error.start}, which UTF-8 cannot hold; remove it."
+        )
         raise StoreError(message, cause="proposal") from None
 
 
@@ -199,6 +201,6 @@ def read_files(git: Git, commit: str, max_bytes: int) -> dict[str, bytes]:
 def _absent(git: Git, commit: str, path: str) -> StoreError:
     return StoreError(
         f"The repository {git.path} lacks the content of {path[:200]!r} in commit {commit[:10]}: it is a partial clone, or "
-        "damaged. harnesslab fetches nothing; clone the lab as a whole.",
+        "damaged. harnesslab fetches nothing; make a full clone.",
         cause="corrupt",
     )

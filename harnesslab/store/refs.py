@@ -90,7 +90,7 @@ def check_name(name: str) -> str:
     """
     is_ref = name == "HEAD" or (name.startswith("refs/") and not _REF_BAD.search(name))
     if not is_ref and not _OBJECT.fullmatch(name):
-        raise StoreError(f"{name[:80]!r} is neither a full ref name (refs/...), HEAD nor a commit id.", cause="bad_ref")
+        raise StoreError(f"{name[:80]!r} is not a full ref name (refs/...), HEAD or a commit id.", cause="bad_ref")
     return name
 
 

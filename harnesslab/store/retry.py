@@ -36,7 +36,7 @@ def reapply(git: Git, source: Commit, baseline: Commit, candidate_id: str) -> st
         names = ", ".join(paths[:5])
         texts = {path: _marked(git, f"{tree}:{path}") for path in paths}
         raise RetryConflict(
-            f"Candidate {candidate_id} conflicts with today's baseline in {names}; take its diff and write it anew by hand.",
+            f"Candidate {candidate_id} conflicts with today's baseline in {names}; apply its diff by hand.",
             tuple(paths),
             texts,
         )

@@ -123,7 +123,7 @@ class _Check:
             self.close(env, task)
             other = self._oracle(None, task)
             if first.difference(other):
-                self.found("repeat", task.id, f"a second instance went another way: {first.difference(other)}")
+                self.found("repeat", task.id, f"a second instance behaved differently: {first.difference(other)}")
             elif first.difference(again):
                 self.found("reset", task.id, f"the second episode of an instance: {first.difference(again)}")
         if without:
@@ -156,7 +156,7 @@ class _Check:
         first, second = (self._play(None, task, walker(0)) for _ in range(2))
         self.look(task, first)
         if first.difference(second):
-            self.found("repeat", task.id, f"a random walk went another way: {first.difference(second)}")
+            self.found("repeat", task.id, f"a random walk behaved differently: {first.difference(second)}")
         before = first.moments[:1]
         for moment in first.moments[1:]:
             listed = _public(before[-1]).get("admissible")
@@ -209,7 +209,9 @@ class _Check:
             there = json.loads(done.stdout.splitlines()[-1])
             for task_id, digest in here.items():
                 if there.get(task_id) != digest:
-                    self.found("processes", task_id, "another process with another hash seed gave another trajectory")
+                    self.found(
+                        "processes", task_id, "another process with a different hash seed gave a different trajectory"
+                    )
 
     def look(self, task: Task, played: Played) -> None:
         """Note what is wrong with each moment."""

@@ -34,7 +34,7 @@ def problems(moment: Moment, task: Task) -> Iterator[Problem]:
 
 
 def json_fault(value: Any, path: str) -> str:
-    """Where a value is no plain JSON, in words; empty where it is. Exact types: a tuple is no list."""
+    """Where a value is not plain JSON, in words; empty where it is. Exact types: a tuple is not a list."""
     kind = type(value)
     if value is None or kind in (bool, int):
         return ""
@@ -44,14 +44,14 @@ def json_fault(value: Any, path: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            return f"{path} holds a lone surrogate, which is no UTF-8"
+            return f"{path} holds a lone surrogate, which is not UTF-8"
         return ""
     if kind is list:
         return next(filter(None, (json_fault(item, f"{path}[{i}]") for i, item in enumerate(value))), "")
     if kind is dict:
         wrong = next((key for key in value if type(key) is not str), None)
         if wrong is not None:
-            return f"{path} has the key {wrong!r}, which is no string"
+            return f"{path} has the key {wrong!r}, which is not a string"
         return next(filter(None, (json_fault(item, f"{path}[{key!r}]") for key, item in value.items())), "")
     return f"{path} is a {kind.__name__}, which JSON does not have"
 

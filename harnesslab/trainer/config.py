@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 
 class Settings(BaseModel):
-    """How much is measured. All counts are tasks unless said otherwise; ``None`` means all of the split."""
+    """How much is measured. Counts are tasks unless stated otherwise; ``None`` means the whole split."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    search: int | None = Field(None, ge=1, description="tasks of the search split that are played for proposals")
-    gate: int | None = Field(None, ge=1, description="tasks of the gate split that decide")
-    sealed: int | None = Field(None, ge=1, description="tasks of the sealed split that an opening plays")
+    search: int | None = Field(None, ge=1, description="tasks of the search split to play for proposals")
+    gate: int | None = Field(None, ge=1, description="tasks of the gate split to play for each decision")
+    sealed: int | None = Field(None, ge=1, description="tasks of the sealed split to play at an opening")
     families: tuple[str, ...] | None = Field(None, description="only tasks of these families")
-    repeats: int = Field(1, ge=1, description="episodes a task")
-    budget: int | None = Field(None, ge=1, description="steps an episode; the environment's own by default")
-    workers: int | None = Field(None, ge=1, description="episodes at once; what the backbone asks for by default")
+    repeats: int = Field(1, ge=1, description="episodes per task")
+    budget: int | None = Field(None, ge=1, description="steps per episode; the environment's own limit by default")
+    workers: int | None = Field(None, ge=1, description="episodes at a time; the backbone's own limit by default")
     seed: int = Field(0, description="seed of sampled replies")
-    leave_out: tuple[str, ...] = Field((), description="ids of tasks that are not played")
+    leave_out: tuple[str, ...] = Field((), description="ids of tasks to leave out")
     tolerance: int | float = Field(
-        0.5, ge=0, description="unscorable episodes that a run may have: a number (2), or a share of the panel (0.1)"
+        0.5, ge=0, description="unscorable episodes allowed in a run: a number (2), or a share of the panel (0.1)"
     )
     deadline: float | None = Field(
         None, gt=0, description="seconds for one call of the environment; the environment's own by default"
@@ -45,12 +45,12 @@ class Settings(BaseModel):
     reply_deadline: float = Field(
         REPLY_SECONDS, gt=0, description="seconds for one reply of the backbone, retries included"
     )
-    max_calls: int | None = Field(None, ge=1, description="the lab's budget of calls, over all its trainings")
-    max_tokens: int | None = Field(None, ge=1, description="the lab's budget of tokens")
-    max_seconds: float | None = Field(None, gt=0, description="the lab's budget of seconds that calls take")
-    max_money: float | None = Field(None, gt=0, description="the lab's budget in the unit of the prices")
+    max_calls: int | None = Field(None, ge=1, description="the lab's call budget, over all its trainings")
+    max_tokens: int | None = Field(None, ge=1, description="the lab's token budget")
+    max_seconds: float | None = Field(None, gt=0, description="the lab's time budget: seconds that calls take")
+    max_money: float | None = Field(None, gt=0, description="the lab's cost budget, in the currency of `prices`")
     prices: dict[str, tuple[float, float]] = Field(
-        default_factory=dict, description="model: [a million prompt tokens, a million completion tokens]"
+        default_factory=dict, description="model: [price of a million prompt tokens, of a million completion tokens]"
     )
     progress: bool = Field(True, description="show progress bars")
 
@@ -60,7 +60,7 @@ class Settings(BaseModel):
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
             raise ValueError("give a number of episodes (2) or a share of the panel (0.1)")
         if isinstance(value, float) and value > 1:
-            raise ValueError("a share is at most 1.0; a number of episodes is written without a point")
+            raise ValueError("a share is at most 1.0; write a number of episodes as a whole number")
         return value
 
     @field_validator("leave_out", mode="before")
@@ -90,7 +90,7 @@ class Model(BaseModel):
 
 
 class TrainFile(BaseModel):
-    """The whole of a training's file. ``file`` is where it was read: its paths are relative to that file's folder."""
+    """The whole of a training's file. Its paths are relative to its folder."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -100,6 +100,7 @@ class TrainFile(BaseModel):
     lab: str | None = None
     env: str | None = None
     llm: Model | None = None
+    estimator: str | None = None
     settings: Settings = Settings()
 
 
@@ -131,7 +132,7 @@ def make_settings(given: Settings | dict[str, Any] | None, base: Settings) -> Se
 
 
 def open_lab(config: TrainFile, *, trust: bool = False) -> Lab:
-    """The lab that the file names; one that is not there is made when it is first used.
+    """The lab that the file names; a new one is created when it is first used.
 
     ``trust``: as for Lab.open. Raises ConfigError; among others, for a file that came with a lab and names code to run.
     """
@@ -146,7 +147,7 @@ def open_lab(config: TrainFile, *, trust: bool = False) -> Lab:
     if env is not None and foreign is not None and not is_installed(env, outside=foreign):
         raise ConfigError(
             f"{config._file}, key 'env': this file is part of the lab {foreign}, and {env[:200]!r} is not an installed "
-            f"environment, so loading it would run the lab's code: pass lab=hl.Lab.open({str(lab)!r}, env={env[:200]!r}) if you know it, "
+            f"environment, so loading it would run the lab's code: pass lab=hl.Lab.open({str(lab)!r}, env={env[:200]!r}) if you trust it, "
             "or use harnesslab train --trust"
         )
     if foreign is not None and not lab.is_relative_to(foreign):

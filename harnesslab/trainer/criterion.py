@@ -28,7 +28,11 @@ TIE_ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a criterion says: the loss, why in one sentence, and the numbers behind it."""
+    """What a criterion says.
+
+    ``value`` is the loss: below 0 selects the candidate, infinity rejects it for sure. ``why`` is one sentence.
+    ``undecided``: the measurement cannot tell, whatever the value. ``statistics``: the numbers behind it, as plain JSON.
+    """
 
     value: float
     why: str
@@ -39,14 +43,20 @@ class Judgement:
 class Criterion(Protocol):
     """Judges pairs of episodes. Deterministic: the same pairs give the same judgement.
 
+    Derive from it and write ``judge``::
+
+        class FewerSteps(hl.Criterion):
+            def judge(self, pairs):
+                return hl.Judgement(sum(pair.after.length - pair.before.length for pair in pairs), "steps in all")
+
     Optional member: ``sequential``, true for one that takes the pairs in order and decides at the first pair at which it can,
     so that what follows changes nothing; it is asked after each task, and the measurement stops with its decision.
     """
 
     @property
     def name(self) -> str:
-        """The name that verdicts carry."""
-        ...
+        """The name that verdicts carry; the name of the class by default."""
+        return type(self).__name__
 
     def judge(self, pairs: Sequence[Pair]) -> Judgement:
         """The judgement on complete, scorable pairs."""
@@ -75,7 +85,7 @@ class StrictPareto:
         if lost:
             return Judgement(math.inf, f"{_tasks(len(lost))} that the baseline solved {_was(len(lost))} lost")
         if gain:
-            return Judgement(-float(gain), f"{_tasks(gain)} more solved, none lost")
+            return Judgement(-float(gain), f"{gain} more {'task' if gain == 1 else 'tasks'} solved, none lost")
         return _tie(pairs, self.metrics, self.tie_alpha, "as many solved")
 
 
@@ -119,7 +129,7 @@ class PairedTest:
     name: str = "PairedTest"
 
     def __post_init__(self) -> None:
-        # If its packages are missing, that is said before anything is played.
+        # Missing packages are reported before anything is played.
         from harnesslab.analysis import statistics  # noqa: F401
 
     def judge(self, pairs: Sequence[Pair]) -> Judgement:
@@ -144,11 +154,11 @@ def judge_all(criterion: Criterion, pairs: Sequence[Pair]) -> Judgement:
     """Judge the pairs, untrusted ones included.
 
     Counts the unscorable episodes once as lost and once as solved. Raises UnmeasurableRun when the
-    decision differs, or when nothing was scorable at all.
+    decisions differ, or when nothing was scorable at all.
     """
     unscorable = [pair for pair in pairs if not pair.scorable]
     if not pairs or len(unscorable) == len(pairs):
-        raise UnmeasurableRun("no task was scorable on both sides: the environment or the backbone broke each time")
+        raise UnmeasurableRun("no task was scorable on both sides: the environment or the backbone failed each time")
     if not unscorable:
         return ask(criterion, pairs)
     worst = ask(criterion, [pair.assume(before=True, after=False) for pair in pairs])
@@ -156,7 +166,7 @@ def judge_all(criterion: Criterion, pairs: Sequence[Pair]) -> Judgement:
     if (worst.value < 0, worst.undecided) != (best.value < 0, best.undecided):
         names = ", ".join(sorted({pair.task for pair in unscorable})[:5])
         raise UnmeasurableRun(
-            f"{len(unscorable)} of {len(pairs)} episodes are unscorable ({names}) and could turn the verdict; "
+            f"{len(unscorable)} of {len(pairs)} episodes are unscorable ({names}) and could change the verdict; "
             "measure them again with trainer.resume(), or leave those tasks out"
         )
     return ask(criterion, [pair for pair in pairs if pair.scorable])
@@ -176,15 +186,15 @@ def ask(criterion: Criterion, pairs: Sequence[Pair]) -> Judgement:
     value: Any = said.value
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value) or value == -math.inf:
         raise CriterionFault(
-            f"{name}.judge gave the loss {value!r:.60}; it must be a number, or infinity for a sure rejection"
+            f"{name}.judge returned the loss {value!r:.60}; it must be a number, or infinity for a sure rejection"
         )
     if not isinstance(said.why, str):
-        raise CriterionFault(f"{name}.judge gave a why that is a {type(said.why).__name__}, not text")
+        raise CriterionFault(f"{name}.judge returned a why that is a {type(said.why).__name__}, not text")
     try:
         statistics = dict(said.statistics)
         json.dumps(statistics, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise CriterionFault(f"{name}.judge gave statistics that are no JSON object: {error}") from error
+        raise CriterionFault(f"{name}.judge returned statistics that are not a JSON object: {error}") from error
     return Judgement(float(value), said.why, bool(said.undecided), statistics)
 
 

@@ -1,4 +1,4 @@
-"""A person's decision goes the same road as a criterion's: a verdict, ``backward``, ``step``."""
+"""A person's decision takes the same path as a criterion's: a verdict, ``backward``, ``step``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Decider:
             self._put(what, decision, reason, who)
             return self._step()
         except BaseException:
-            # What was not carried out is no part of the loss: backward() must not hand it on later.
+            # What was not carried out does not belong to the loss: backward() must not pass it on later.
             if isinstance(what, Loss) and kept is not None:
                 what.verdict = kept
             raise
@@ -40,7 +40,7 @@ class Decider:
             waiting = self._parameter.grad
             if waiting is not None:
                 raise OrderError(
-                    f"the verdict on candidate {waiting.candidate} still waits: call optimizer.step() first"
+                    f"the verdict on candidate {waiting.candidate} is still waiting: call optimizer.step() first"
                 )
             candidate = make_candidate(self._lab, what, "")
             self._parameter.grad = Gradient(candidate.id, persons_verdict(candidate, decision, who, reason))

@@ -28,7 +28,7 @@ def edited(proposal: Proposal, text: str, *, path: str | None = None, trust: boo
     path = path or main_file(proposal)
     if path is None or proposal.changes.get(path) is None:
         files = ", ".join(name for name, body in proposal.changes.items() if body is not None)
-        raise ConfigError(f"the proposal {proposal.name} writes no file {path}; it writes {files or 'none'}")
+        raise ConfigError(f"the proposal {proposal.name} does not write {path}; it writes {files or 'none'}")
     kind, about = proposal.kind, proposal.about
     if layer_of(path) != "base" and path.endswith((".yaml", ".py")):
         loaded = load_python(path, text, trust=trust) if path.endswith(".py") else load_yaml(path, text)

@@ -31,6 +31,7 @@ from harnesslab.lab import Lab
 from harnesslab.rollout.env import Split
 from harnesslab.rollout.owners import IN_A_ROW
 from harnesslab.rollout.records import Run
+from harnesslab.trainer.callbacks import Callbacks, Training
 from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.history import LIMIT
 from harnesslab.trainer.loss import Loss
@@ -57,6 +58,11 @@ class Steps(Protocol):
     @property
     def harness(self) -> Parameter: ...
 
+    @property
+    def callbacks(self) -> Callbacks: ...
+
+    def training(self, epochs: int) -> Training: ...
+
     def panel(self, split: Split) -> Panel: ...
 
     def measure(self, split: Split) -> Run: ...
@@ -77,11 +83,11 @@ class Epochs:
     def start(self, count: int) -> Iterator[Loss]:
         """Start ``count`` epochs; forgets an older journal."""
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ConfigError(f"epochs takes a number of 1 or more, not {count!r}")
+            raise ConfigError(f"epochs needs a whole number of at least 1, not {count!r}")
         return self._go({"total": count, "done": 0, "baseline": None, "queue": [], "current": None, "passed": []})
 
     def resume(self) -> Iterator[Loss]:
-        """Go on from the journal."""
+        """Continue from the journal."""
         lab = self._trainer.lab
         state = lab.runs.journal_get(0, JOURNAL) if lab.recorded else None
         if state:
@@ -99,8 +105,20 @@ class Epochs:
             self._trainer.panel(split)
         # Before the first measurement, too, which is often the longest.
         self._put(state)
-        skipped = 0
+        call, training = self._trainer.callbacks.call, self._trainer.training(state["total"])
+        call("on_train_start", training)
+        try:
+            yield from self._play(state)
+        finally:
+            call("on_train_end", training)
+
+    def _play(self, state: dict[str, Any]) -> Iterator[Loss]:
+        call = self._trainer.callbacks.call
+        skipped = started = 0
         while state["done"] < state["total"]:
+            if started != state["done"] + 1:
+                started = state["done"] + 1
+                call("on_epoch_start", started)
             proposal = self._next(state)
             if proposal is None:
                 break
@@ -115,7 +133,12 @@ class Epochs:
                 self._skip(state, proposal, error, skipped)
                 continue
             skipped = 0
-            yield loss
+            for run in (loss.baseline, loss.measured):
+                call("on_measured", run)
+            try:
+                yield loss
+            finally:
+                call("on_epoch_end", loss)
             self._require_no_grad()
             if not self._count(state):
                 self._leave(state, loss)
@@ -131,7 +154,9 @@ class Epochs:
         if state["baseline"] != baseline:
             state.update(passed=[])
         if state["baseline"] != baseline or not state["queue"]:
-            proposals = self._propose(trainer.diagnose(trainer.measure("search")))
+            run = trainer.measure("search")
+            trainer.callbacks.call("on_measured", run)
+            proposals = self._propose(trainer.diagnose(run))
             fresh = [proposal.to_json() for proposal in proposals if proposal.content not in state.get("passed", ())]
             state.update(baseline=baseline, queue=fresh)
         if not state["queue"]:
@@ -148,7 +173,7 @@ class Epochs:
                 self._tell("estimator", str(error))
                 if tried == IN_A_ROW:
                     raise TrainingStopped(
-                        f"the estimator failed {IN_A_ROW} times in a row: {error}. Nothing is lost; trainer.resume() goes on"
+                        f"the estimator failed {IN_A_ROW} times in a row: {error}. Nothing is lost; trainer.resume() continues"
                     ) from error
         raise AssertionError("not reached")
 
@@ -160,12 +185,12 @@ class Epochs:
         if count >= IN_A_ROW:
             raise TrainingStopped(
                 f"{count} proposals in a row could not be measured; the last one, {proposal.name}: {error}. Nothing is "
-                "lost; trainer.resume() goes on with the next one"
+                "lost; trainer.resume() continues with the next one"
             ) from error
 
     def _tell(self, name: str, reason: str) -> None:
         self._trainer.lab.runs.add_event("skipped", {"name": name, "reason": reason})
-        warnings.warn(f"skipped {name}: {reason}", SkippedProposal, stacklevel=4)
+        warnings.warn(f"skipped {name}: {reason}", SkippedProposal, stacklevel=5)
 
     def _leave(self, state: dict[str, Any], loss: Loss) -> None:
         """Nobody decided on the loss: its candidate stays pending, and is not measured a second time."""
@@ -173,9 +198,9 @@ class Epochs:
             warnings.warn(
                 f"the loss of candidate {loss.candidate} ({loss.proposal.name}) was not acted on, so nothing was promoted "
                 "or rejected: call loss.backward() and optimizer.step() in the loop, or decide in the panel or with "
-                "trainer.accept(loss, reason=...). It stays pending; the next proposal is measured",
+                "trainer.promote(loss, reason=...). It stays pending; the next proposal is measured",
                 UndecidedLoss,
-                stacklevel=3,
+                stacklevel=4,
             )
         passed = [*state.get("passed", ()), loss.proposal.content]
         state.update(done=state["done"] + 1, current=None, passed=passed, told=True)

@@ -1,4 +1,4 @@
-"""What estimators are told of earlier verdicts, read back from git."""
+"""Earlier verdicts for estimators, read back from git."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harnesslab.store import Candidate, LabRepo
 from harnesslab.trainer.estimators.base import PastVerdict
 
 LIMIT = 500
-"""Verdicts that an estimator is told of, the latest ones."""
+"""How many verdicts an estimator sees: the latest ones."""
 
 
 def past_verdicts(repo: LabRepo) -> list[PastVerdict]:

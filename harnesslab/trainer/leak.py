@@ -2,7 +2,7 @@
 
 A harness must help with tasks that nobody has seen. Text that occurs in exactly one task of the run, a name,
 a number, a quotation or a turn of phrase, can only help with that task, so an intervention must not hold it.
-What the baseline's files say already is no leak. Numbers that are parameters (a threshold, a count) are not
+What the baseline's files already say is not a leak. Numbers that are parameters (a threshold, a count) are not
 text and are not looked at.
 """
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Loss:
-    """What one evaluation found. Shows itself; ``backward()`` puts its verdict on the parameter."""
+    """The result of one evaluation. Displays itself; ``backward()`` puts its verdict on the parameter."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class Loss:
         waiting = self.parameter.grad
         if waiting is not None and waiting.candidate != self.candidate:
             raise OrderError(
-                f"the verdict on candidate {waiting.candidate} still waits: call optimizer.step() first, "
+                f"the verdict on candidate {waiting.candidate} is still waiting: call optimizer.step() first, "
                 "or parameter.zero_grad() to leave it pending"
             )
-        self.parameter.grad = Gradient(self.candidate, self.verdict)
+        self.parameter.grad = Gradient(self.candidate, self.verdict, self)
 
     def decide(self, decision: Choice, why: str, who: str) -> None:
         """Let a person decide: the same measurement, recorded with name, time and reason.

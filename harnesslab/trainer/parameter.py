@@ -1,4 +1,4 @@
-"""The parameter that is trained: the harness, as a git commit."""
+"""The trained parameter: the harness, as a git commit."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ class Gradient:
     candidate: str
     """The candidate's id in the store."""
     verdict: Verdict
+    loss: object = None
+    """The :class:`~harnesslab.trainer.loss.Loss` that it comes from; None for a decision without a measurement."""
 
 
 class Parameter:
     """The harness of a lab.
 
     ``data`` is the baseline's commit. ``grad`` is the verdict that waits for ``optimizer.step()``, or ``None``.
-    ``applied`` tells what the last step did: true for a fast-forward, false for a rejection, ``None`` before any.
+    ``applied`` says what the last step did: true for a fast-forward, false for a rejection, ``None`` before any.
     """
 
     def __init__(self, lab: Lab):
@@ -33,7 +35,7 @@ class Parameter:
 
     @property
     def data(self) -> str:
-        """The commit at the branch head; read anew each time, since a sidebar may move it."""
+        """The commit at the branch head; read each time, since the sidebar may move it."""
         return self.lab.repo.baseline()
 
     def zero_grad(self) -> None:

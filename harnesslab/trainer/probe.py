@@ -38,12 +38,14 @@ class Probe:
         effect = "no gain at all" if self.minimum is None else f"a net gain of {counted(self.minimum, 'task')} or more"
         repeats = f" ({counted(self.episodes, 'episode')})" if self.episodes > self.tasks else ""
         lines = [
-            f"A/A on {counted(self.tasks, 'task')}{repeats}: {self.flips} flipped by themselves ({100 * self.noise:.1f}%)",
+            f"A/A on {counted(self.tasks, 'task')}{repeats}: {self.flips} flipped without a change ({100 * self.noise:.1f}%)",
             f"this panel can show {effect} (5% level, 80% power)",
             f"one run costs {self.tokens} tokens and {self.seconds:.1f} s",
         ]
         if self.replayed:
-            lines.append("the replies were replayed from a recording: the backbone's own noise is not in this number")
+            lines.append(
+                "the replies were replayed from a recording: this number does not include the backbone's own noise"
+            )
         return "\n".join(lines)
 
 

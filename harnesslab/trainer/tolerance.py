@@ -63,15 +63,15 @@ class Triage:
             if self._broken >= IN_A_ROW and self.limit < self._total:
                 raise UnmeasurableRun(
                     f"the environment broke in the first {IN_A_ROW} episodes, the last one because {episode.reason}. "
-                    "Repair it, then measure again or call trainer.resume()"
+                    "Fix it, then measure again or call trainer.resume()"
                 )
             return
         if episode.owner == "backbone" or not self._answered:
             self._silent += 1
         if self._silent >= IN_A_ROW:
             raise BackboneError(
-                f"{IN_A_ROW} episodes in a row had no reply, the last one because {episode.reason}. Finished episodes are "
-                "kept; put the endpoint right, then measure again or call trainer.resume()",
+                f"{IN_A_ROW} episodes in a row got no reply, the last one because {episode.reason}. Finished episodes are "
+                "kept; fix the endpoint, then measure again or call trainer.resume()",
                 cause=episode.cause,
             )
 
@@ -110,7 +110,7 @@ class Triage:
         shown = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
         raise UnmeasurableRun(
             f"{len(gone)} of {len(run)} episodes are unscorable, more than the {self.limit} that the tolerance allows "
-            f"({shown}); the last one: {gone[-1].owner}, {gone[-1].cause}: {gone[-1].reason}. Repair the cause, or pass "
+            f"({shown}); the last one: {gone[-1].owner}, {gone[-1].cause}: {gone[-1].reason}. Fix the cause, or pass "
             f"settings={{'leave_out': [{names[0]!r}, ...]}} or a higher 'tolerance'"
         )
 

@@ -21,6 +21,7 @@ from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job
+from harnesslab.trainer.callbacks import Callback, Callbacks, Training
 from harnesslab.trainer.conditions import Conditions, make_meter
 from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_lab, open_llm, read_config
 from harnesslab.trainer.criterion import Criterion, StrictPareto
@@ -29,6 +30,7 @@ from harnesslab.trainer.epochs import Epochs
 from harnesslab.trainer.estimators.ask import ask
 from harnesslab.trainer.estimators.base import Estimator
 from harnesslab.trainer.estimators.manual import ManualEstimator
+from harnesslab.trainer.estimators.registry import make_estimator
 from harnesslab.trainer.evaluate import evaluate, make_candidate
 from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.history import past_verdicts
@@ -50,8 +52,8 @@ T = TypeVar("T")
 class Trainer:
     """Trains the harness of a lab around a frozen backbone.
 
-    The whole loop is ``for loss in trainer.epochs(n): loss.backward(); optimizer.step()``. Each part can be called
-    by itself: :meth:`measure`, :meth:`diagnose`, :meth:`propose`, :meth:`evaluate`, :meth:`promote`, :meth:`reject`.
+    The loop is ``for loss in trainer.epochs(n): loss.backward(); optimizer.step()``. Each part can also be
+    called by itself: :meth:`measure`, :meth:`diagnose`, :meth:`propose`, :meth:`evaluate`, :meth:`promote`, :meth:`reject`.
     ``trainer.harness`` is the Parameter.
     """
 
@@ -59,31 +61,35 @@ class Trainer:
         self,
         lab: Lab | None = None,
         llm: MinimalBackbone | None = None,
-        estimator: Estimator | None = None,
+        estimator: Estimator | str | None = None,
         criterion: Criterion | None = None,
         optimizer: Optimizer | None = None,
         *,
         config_path: str | Path | None = None,
         settings: Settings | dict[str, Any] | None = None,
         executor: Executor | None = None,
+        callbacks: Sequence[Callback] | None = None,
     ):
         """What is not given is taken from the file at ``config_path``, else the default: ManualEstimator,
         StrictPareto, GreedyMonotonic. Paths in the file are relative to it. Nothing is written before the first
-        measurement; a lab that the file names is made then. ``settings``: see :class:`~harnesslab.trainer.config.Settings`. ``executor``:
-        plays the episodes, for example ``distributed.Client(...).get_executor()`` (extra ``dask``); set
-        ``settings={"workers": n}`` to keep its workers busy.
+        measurement; a lab that the file names is made then. ``estimator``: an object, or the name of a known one, such as
+        ``"mining"``. ``settings``: see :class:`~harnesslab.trainer.config.Settings`. ``executor``: plays the episodes, for
+        example ``distributed.Client(...).get_executor()`` (extra ``dask``); set ``settings={"workers": n}`` to keep its
+        workers busy. ``callbacks``: see :class:`~harnesslab.trainer.callbacks.Callback`.
 
-        Raises ConfigError when no lab or no backbone is known, or a setting is wrong.
+        Raises ConfigError when no lab or no backbone is known, or a part or a setting is wrong.
         """
         check_parts(lab=lab, llm=llm, estimator=estimator, criterion=criterion, optimizer=optimizer)
         config = read_config(config_path) if config_path is not None else TrainFile()
         self.settings = make_settings(settings, config.settings)
         self.lab = lab if lab is not None else open_lab(config)
         self.llm: MinimalBackbone = llm if llm is not None else open_llm(config, trust=self.lab.trust)
-        self.estimator: Estimator = estimator if estimator is not None else ManualEstimator()
+        estimator = estimator if estimator is not None else config.estimator or "manual"
+        self.estimator: Estimator = make_estimator(estimator) if isinstance(estimator, str) else estimator
         self.criterion: Criterion = criterion if criterion is not None else StrictPareto()
         self.optimizer: Optimizer = optimizer if optimizer is not None else GreedyMonotonic()
         self.executor = executor
+        self.callbacks = Callbacks(callbacks)
         self.harness = Parameter(self.lab)
         self.optimizer.bind(self.harness)
         self.meter = make_meter(self.lab, self.settings)
@@ -96,7 +102,8 @@ class Trainer:
         note(self)
         if lab is None and self.settings.progress:
             print(
-                f"lab: {self.lab.path}" + ("" if self.lab.exists else " (new; made when the first measurement starts)")
+                f"lab: {self.lab.path}"
+                + ("" if self.lab.exists else " (new; created when the first measurement starts)")
             )
 
     # -- one step at a time ---------------------------------------------------------------------------
@@ -109,10 +116,10 @@ class Trainer:
         llm: MinimalBackbone | None = None,
         fresh: bool = False,
     ) -> Run:
-        """Play a split with the baseline (or another ``commit``); what was played before is not played again.
+        """Play a split with the baseline (or another ``commit``); nothing is played twice.
 
-        ``fresh`` plays all anew, as a run of its own. Opening the sealed split is recorded. Raises BackboneError and
-        BudgetExceeded; what was finished until then is kept.
+        ``fresh`` plays everything again, as a separate run. Opening the sealed split is recorded. Raises BackboneError and
+        BudgetExceeded; finished episodes are kept.
         """
         return self._wait(*self._measure(split, commit, llm, fresh))
 
@@ -136,7 +143,7 @@ class Trainer:
             raise OrderError("the sealed split is opened with trainer.open_sealed(); watch a search or gate task")
         tasks = self.panel(split).tasks
         if not 0 <= index < len(tasks):
-            raise ConfigError(f"index {index} is not among the {len(tasks)} tasks of the {split} panel")
+            raise ConfigError(f"index {index} is out of range: the {split} panel has {len(tasks)} tasks")
         found: list[Episode] = []
 
         def sink(job: Job, episode: Episode) -> bool:
@@ -182,9 +189,9 @@ class Trainer:
         return await self._await(*self._evaluate(proposal, epoch))
 
     def prepare(self, proposal: Proposal) -> tuple[Coroutine[Any, Any, Loss], Bar]:
-        """The work of :meth:`evaluate`, not started, and the bar that counts it without drawing.
+        """The work of :meth:`evaluate`, not started yet, and a progress bar that counts without drawing.
 
-        For a caller that waits in its own way, as a panel does; run it on :func:`harnesslab.rollout.loop.loop`.
+        For callers that wait in their own way, as panels do; run it on :func:`harnesslab.rollout.loop.loop`.
         """
         work, bar = self._evaluate(proposal, None)
         bar.show = False
@@ -203,7 +210,7 @@ class Trainer:
     accept = promote
 
     def reject(self, what: Loss | Proposal, reason: str, *, who: str | None = None) -> bool:
-        """Turn down, by a person's decision; kept under its rejected ref with the reason."""
+        """Reject, by a person's decision; kept under its rejected ref with the reason."""
         return self._decider.decide(what, "reject", reason, who or whoami(self.lab.path))
 
     def undo(self, candidate_id: str | None = None) -> None:
@@ -228,9 +235,9 @@ class Trainer:
         return self._epochs.start(count)
 
     def resume(self) -> Iterator[Loss]:
-        """Go on with the epochs that an interrupt or a killed kernel left, inside the epoch.
+        """Continue the epochs that an interrupt or a killed kernel left unfinished, inside the epoch.
 
-        Raises OrderError when nothing was left.
+        Raises OrderError when there is nothing to continue.
         """
         return self._epochs.resume()
 
@@ -260,13 +267,13 @@ class Trainer:
     # -- panels ---------------------------------------------------------------------------------------
 
     def panel(self, split: Split) -> Panel:
-        """The tasks that are played of a split. Raises ConfigError for a split that there is not."""
+        """The tasks that are played of a split. Raises ConfigError for an unknown split."""
         if split not in SPLITS:
-            raise ConfigError(f"there is no split {split!r}; there are {', '.join(SPLITS)}")
+            raise ConfigError(f"unknown split {split!r}; splits are {', '.join(SPLITS)}")
         return self.conditions.panel(split)
 
     def preview(self, epochs: int = 1) -> Table:
-        """What epochs would cost at most, before anything is spent, estimated from the runs in the store."""
+        """Upper bound on what epochs would cost, estimated from the stored runs. Spends nothing."""
         episodes = len(self.panel("search")) + 2 * len(self.panel("gate"))
         typical = typical_episode(self.lab.runs) if self.lab.recorded else None
         budget = self.settings.budget or step_budget(self.lab.environment)
@@ -277,13 +284,21 @@ class Trainer:
             "calls": round(episodes * epochs * calls),
             "tokens": round(episodes * epochs * typical["tokens"]) if typical else None,
             "seconds": round(episodes * epochs * typical["seconds"], 1) if typical else None,
-            "basis": f"{typical['episodes']} stored episodes" if typical else "the step budget: nothing was played yet",
+            "basis": f"{typical['episodes']} stored episodes"
+            if typical
+            else "the step budget, since nothing has been played yet",
         }
         return Table([row], title="at most")
 
     def measurer(self, llm: MinimalBackbone | None = None) -> Measurer:
         """What plays panels for this trainer; ``llm`` in place of its own backbone, on the same meter."""
         return self.conditions.measurer(llm if llm is not None else self.llm)
+
+    def training(self, epochs: int) -> Training:
+        """What callbacks are given at the start and the end of so many ``epochs``."""
+        parts = {"estimator": self.estimator, "criterion": self.criterion, "optimizer": self.optimizer}
+        names = {role: type(part).__name__ for role, part in parts.items()}
+        return Training(self.lab, identity_of(self.llm), self.settings, names, epochs)
 
     @property
     def conditions(self) -> Conditions:
@@ -302,7 +317,7 @@ class Trainer:
         panel = self.panel(split)
         baseline = self.lab.repo.baseline()
         commit = self.lab.repo.resolve(commit) if commit else baseline
-        # Several may stand below one another: what is not the usual is named.
+        # Several bars may be shown below one another: whatever is unusual is named.
         harness = f" at {commit[:10]}" if commit != baseline else ""
         model = f" with {identity_of(llm)['model']}" if llm is not None else ""
         bar = Bar(f"measure {split}{harness}{model}", len(panel), show=self.settings.progress)

@@ -48,7 +48,7 @@ def transfer(
     ``envs``: names or objects, by default the lab's own. Another environment is played with the base prompt
     (``harness.toml``) of its own starter and the lab's interventions. Where a model or an environment fails, its row says why
     in ``problem``, and the others go on. The sealed split is not opened unless ``split`` says so, and then each
-    opening is recorded. Raises ConfigError for what is no model, before anything is played.
+    opening is recorded. Raises ConfigError for anything that is not a model, before anything is played.
     """
     conditions = _conditions(lab, trainer)
     _check(models)
@@ -83,7 +83,7 @@ def transfer(
 
 
 def model_names(models: Sequence[MinimalBackbone]) -> list[str]:
-    """A name for each model: its own, and what tells it apart from another one of the same name."""
+    """A name for each model: its own, and what distinguishes it from another one of the same name."""
     identities = [_identity(model) for model in models]
     names = [
         str(identity.get("model") or type(model).__name__) for identity, model in zip(identities, models, strict=True)

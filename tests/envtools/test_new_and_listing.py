@@ -43,7 +43,7 @@ def test_names_that_are_none(tmp_path: Path, name: str) -> None:
 
 def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "lock").mkdir()
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="already exists"):
         new("lock", tmp_path)
 
 

@@ -45,7 +45,7 @@ def test_text_of_several_lines_is_a_block() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "part"),
     [
-        ("a: 1\na: 2\n", 2, "stands twice"),
+        ("a: 1\na: 2\n", 2, "duplicate key"),
         ("a: &x 1\nb: *x\n", 2, "aliases"),
         ("a: !!python/object:os.system x\n", 1, "tags"),
         ("a: !!binary aGk=\n", 1, "tags"),

@@ -129,7 +129,7 @@ def test_used_up_quota_is_not_waited_for(fake: FakeOpenAI, request_: Request) ->
     ("answer", "told"),
     [
         (Answer(401, error(f"Incorrect API key provided: {KEY}")), "refuses the key.*check api_key"),
-        (Answer(404, error("The model `fake-1` does not exist")), "knows no model 'fake-1'"),
+        (Answer(404, error("The model `fake-1` does not exist")), "does not know the model 'fake-1'"),
         (
             Answer(400, error("This model's maximum context length is 8192 tokens", "context_length_exceeded")),
             "does not fit the context.*less history",

@@ -160,7 +160,7 @@ def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
 
 
 def test_an_absent_file_and_package_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BackboneError, match="there is no model file"):
+    with pytest.raises(BackboneError, match=r"model file .* does not exist"):
         asyncio.run(LLM.local(tmp_path / "none.gguf").complete(APPLE))
     (tmp_path / "some.gguf").write_bytes(b"GGUF")
     monkeypatch.setitem(sys.modules, "xllamacpp", None)

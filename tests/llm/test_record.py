@@ -166,11 +166,11 @@ def test_packs_small_and_the_same_each_time(tmp_path: Path) -> None:
 
 
 def test_unusable_paths_are_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such file to replay"):
+    with pytest.raises(ConfigError, match="does not exist; record it first"):
         Recording.open(tmp_path / "none.jsonl", "replay")
     with pytest.raises(ConfigError, match="replay only"):
         Recording.open(tmp_path / "a.jsonl.gz", "record")
-    with pytest.raises(ConfigError, match="none of record, replay, auto"):
+    with pytest.raises(ConfigError, match="not one of record, replay, auto"):
         Recording.open(tmp_path / "a.jsonl", "write")  # type: ignore[arg-type]
     (tmp_path / "bad.jsonl.gz").write_bytes(b"no gzip")
     with pytest.raises(ConfigError, match="cannot be read"):

@@ -14,9 +14,9 @@ from harnesslab.trainer.proposal import Proposals
 @pytest.mark.parametrize(
     ("panel", "value", "words"),
     [
-        ("failures", 3, r"trainer\.diagnose\(\) found, not 3"),
-        ("failures", Proposals(), r"trainer\.diagnose\(\) found, not 0 proposals"),
-        ("interventions", [], r"trainer\.propose\(\) proposed, not \[\]"),
+        ("failures", 3, r"trainer\.diagnose\(\), not 3"),
+        ("failures", Proposals(), r"trainer\.diagnose\(\), not 0 proposals"),
+        ("interventions", [], r"trainer\.propose\(\), not \[\]"),
         ("verdict", None, r"the loss of trainer\.evaluate\(\)"),
         ("curve", "labs/kitchen", r"a trainer or a lab, not 'labs/kitchen'"),
     ],

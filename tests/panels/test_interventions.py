@@ -94,7 +94,7 @@ def test_a_double_click_decides_once(panel: InterventionsPanel, trainer: Any) ->
     reason(panel, "no again")
     button.click()  # a browser sends the second click before it learns that the button is off
     assert trainer.lab.repo.counts() == {"rejected": 1}
-    assert panel.log == ["proposal 0 is rejected already; undo(0) takes that back"]
+    assert panel.log == ["proposal 0 is already rejected; undo(0) takes that back"]
 
 
 def test_decisions_show_after_the_panel_is_made_again(panel: InterventionsPanel, trainer: Any, proposals: Any) -> None:
@@ -105,7 +105,7 @@ def test_decisions_show_after_the_panel_is_made_again(panel: InterventionsPanel,
     again.show(1)
     assert again._ui._reject.disabled
     assert not again._ui._undo.disabled
-    with pytest.raises(OrderError, match="rejected already"):
+    with pytest.raises(OrderError, match="already rejected"):
         again.accept(1, reason="yes")
     again.undo(1)
     assert again.standing(1).word == "pending"
@@ -135,7 +135,7 @@ def test_an_override_is_shown_as_one(panel: InterventionsPanel, trainer: Any) ->
 
 
 def test_undo_without_a_number_takes_the_last_decision_back(panel: InterventionsPanel) -> None:
-    with pytest.raises(OrderError, match="nothing was decided"):
+    with pytest.raises(OrderError, match="nothing has been decided"):
         panel.undo()
     panel.reject(0, reason="a")
     panel.reject(1, reason="b")
@@ -244,7 +244,7 @@ def test_cancel_stops_a_measurement_and_keeps_what_was_played(panel: Interventio
     panel._ui._cancel.click()
     job.wait(20)
     assert not panel.busy
-    assert panel.log == ["stopped after 0 of 8 episodes; what was played is kept"]
+    assert panel.log == ["stopped after 0 of 8 episodes; finished episodes are kept"]
     assert panel.rows[0].loss is None
     assert not panel._ui._measure.disabled
 

@@ -37,7 +37,7 @@ def test_accept_reject_undo_and_their_order(loss: Any, trainer: Any) -> None:
     assert panel.candidate.verdict["override"] is True
     assert "(override)" in panel.plain()
     assert "an override" in panel.static()
-    with pytest.raises(OrderError, match="rejected already"):
+    with pytest.raises(OrderError, match="already rejected"):
         panel.accept(reason="yes")
     panel.undo()
     assert panel.accept(reason="Looked at the flips.")

@@ -79,7 +79,7 @@ def test_an_object_is_returned_as_it_is() -> None:
         ("KITCHEN", "Did you mean 'kitchen'"),
         ("zzzzzzzz", r"There is no environment 'zzzzzzzz'\. Installed are"),
         ("broken", "'broken' of the package .*cannot be loaded: ModuleNotFoundError: .*no_such_module_of_ours"),
-        ("empty", "no Environment: it has no tasks, make, starter"),
+        ("empty", "not an Environment: it has no tasks, make, starter"),
         ("no_such_module_of_ours:x", "cannot be imported: ModuleNotFoundError.*package.module:callable"),
         (f"{__name__}:nothing", "cannot be imported: AttributeError"),
         (f"{__name__}:not_callable", "is not a callable"),
@@ -100,9 +100,9 @@ def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("points")
 def test_wrong_options() -> None:
-    with pytest.raises(ConfigError, match=r"'tiny' cannot be made so: .*'colour'.* Its options: size"):
+    with pytest.raises(ConfigError, match=r"'tiny' does not take these options: .*'colour'.* Its options: size"):
         load_environment("tiny", colour="red")
     with pytest.raises(ConfigError, match=r"size.* go with a name"):
         load_environment(Tiny(), size=2)
-    with pytest.raises(EnvironmentUnavailable, match="a object, which is no Environment"):
+    with pytest.raises(EnvironmentUnavailable, match="a object, which is not an Environment"):
         load_environment(object())  # type: ignore[arg-type]

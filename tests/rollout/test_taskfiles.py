@@ -74,7 +74,7 @@ BROKEN: dict[str, tuple[str, bytes, int | None, str | None, str]] = {
     "toml cut": ("toml", b'a = 1\nb = "x', 2, None, "not valid TOML"),
     "toml twice": ("toml", b"a = 1\na = 2\n", 2, None, "not valid TOML"),
     "csv empty": ("csv", b"\n\n", None, None, "is empty"),
-    "csv column": ("csv", b"a,b,a\n1,2,3\n", 1, "a", "column stands twice"),
+    "csv column": ("csv", b"a,b,a\n1,2,3\n", 1, "a", "duplicate column"),
     "csv cells": ("csv", b"a,b\n1,2\n1\n", 3, None, "1 cells, where the header has 2"),
     "csv cut": ("csv", b'a,b\n1,"x', 2, None, "not valid CSV"),
 }

@@ -106,7 +106,7 @@ def test_the_paired_test_leaves_chance_undecided() -> None:
 
 
 def test_unscorable_episodes_that_could_turn_the_verdict_are_refused() -> None:
-    with pytest.raises(UnmeasurableRun, match="could turn the verdict"):
+    with pytest.raises(UnmeasurableRun, match="could change the verdict"):
         judge_all(StrictPareto(), pairs("01 1?"))
     assert judge_all(NetSolve(), pairs("01 01 01 1?")).value == -3
     with pytest.raises(UnmeasurableRun, match="no task was scorable"):

@@ -101,7 +101,7 @@ def test_rescue_learns_how_a_bare_argument_begins() -> None:
     bare = {"raw": "FIND y\n```\nThat should do."}
     idea = one("rescue", *good, episode("c", (None, "No action.", bare), tools=("end", "run")))
     assert idea.variants[0].params["bare_tool"] == "run"
-    assert "FIND" in idea.variants[0].params["bare"] and "FIND is given to run" in idea.variants[0].about
+    assert "FIND" in idea.variants[0].params["bare"] and "starts with FIND to run" in idea.variants[0].about
 
 
 def test_rescue_never_guesses_a_call_that_ends_the_episode() -> None:

@@ -108,7 +108,7 @@ def test_an_endpoint_that_fails_every_time_stops_with_one_sentence_and_resume_go
     open_lab: Callable[..., Any], cause: str
 ) -> None:
     lab = open_lab()
-    with pytest.raises(BackboneError, match="in a row had no reply"):
+    with pytest.raises(BackboneError, match="in a row got no reply"):
         next(trainer(lab, RIGHT, llm=Trips(lambda text: True, cause)).epochs(1))
     made = trainer(lab, RIGHT, llm=Trips(lambda text: False, cause))
     assert [loss.verdict.decision for loss in train(made, made.resume())] == ["promote"]

@@ -28,5 +28,5 @@ def test_a_wrong_part_is_named(open_lab: Callable[..., Any], wrong: dict[str, An
 
 
 def test_a_split_that_there_is_not_is_named(open_lab: Callable[..., Any]) -> None:
-    with pytest.raises(ConfigError, match="no split 'train'; there are search, gate, sealed"):
+    with pytest.raises(ConfigError, match="unknown split 'train'; splits are search, gate, sealed"):
         hl.Trainer(open_lab(), hl.LLM.null()).measure("train")  # type: ignore[arg-type]

@@ -271,7 +271,7 @@ def broken() -> Any:
 
 
 def test_an_environment_that_cannot_be_made_is_a_sentence() -> None:
-    with pytest.raises(EnvironmentUnavailable, match="could not be made: ValueError: no display"):
+    with pytest.raises(EnvironmentUnavailable, match="could not be created: ValueError: no display"):
         load_environment(f"{__name__}:broken")
     assert step_budget(CorridorWorld()) == 5
 

@@ -299,7 +299,7 @@ def test_a_decision_that_failed_leaves_the_loss_as_it_was(open_lab: Callable[...
         made.accept(loss, reason="too late")
     assert loss.verdict is loss.judged and made.harness.grad is None
     other.backward()
-    with pytest.raises(OrderError, match="still waits"):
+    with pytest.raises(OrderError, match="still waiting"):
         made.reject(loss, reason="out of order")
     assert loss.verdict is loss.judged and made.harness.grad is not None
 

@@ -13,9 +13,11 @@ class AdmissibleParams(Params):
     """Parameters of ``admissible``."""
 
     title: str = Field(default="Possible actions:", max_length=500, description="the line above the list")
-    max: int = Field(default=50, ge=1, le=1000, description="actions listed at most; the rest is only counted")
-    inline: bool = Field(default=False, description="one line with commas instead of one action a line")
-    hide_tried: bool = Field(default=False, description="leave out what was already given in this situation")
+    max: int = Field(
+        default=50, ge=1, le=1000, description="maximum number of actions to list; the rest is only counted"
+    )
+    inline: bool = Field(default=False, description="one line with commas instead of one action per line")
+    hide_tried: bool = Field(default=False, description="leave out actions already tried in this situation")
 
 
 @register

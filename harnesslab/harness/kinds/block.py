@@ -16,9 +16,9 @@ class BlockParams(Params):
     """Parameters of ``block``."""
 
     pattern: Regex = Field(description="searched in the action; a tool call reads `name {arguments as JSON}`")
-    message: str = Field(min_length=1, max_length=2000, description="told to the agent in place of an observation")
+    message: str = Field(min_length=1, max_length=2000, description="shown to the agent instead of an observation")
     limit: int = Field(
-        default=3, ge=1, description="times at most in an episode, so that it can never lock an agent in"
+        default=3, ge=1, description="maximum number of times per episode, so that it can never lock an agent in"
     )
 
 

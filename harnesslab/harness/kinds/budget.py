@@ -11,12 +11,12 @@ from harnesslab.harness.kind import Kind, Params, register
 class BudgetParams(Params):
     """Parameters of ``budget``."""
 
-    left: int = Field(default=3, ge=1, description="warn from so many steps before the end")
+    left: int = Field(default=3, ge=1, description="warn this many steps before the end")
     note: str = Field(
         default="Only {left} step(s) are left. Finish the task now.",
         min_length=1,
         max_length=2000,
-        description="the warning; `{left}` is the number of steps that are left, this one included",
+        description="the warning; `{left}` is the number of steps that are left, including this one",
     )
 
 

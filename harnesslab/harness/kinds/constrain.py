@@ -16,7 +16,10 @@ class ConstrainParams(Params):
 
     exclude: Regex | None = Field(default=None, description="admissible actions that match are not offered")
     max: int = Field(
-        default=500, ge=1, le=5000, description="with more choices than this it stays silent: grammars grow slow"
+        default=500,
+        ge=1,
+        le=5000,
+        description="with more choices than this it does nothing, because grammars become slow",
     )
 
 

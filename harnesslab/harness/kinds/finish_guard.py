@@ -21,8 +21,10 @@ class FinishGuardParams(Params):
     until_tool: str | None = Field(default=None, description="allowed once this tool was called by a valid step")
     until_action: Regex | None = Field(default=None, description="allowed once a valid past action matches")
     until_observation: Regex | None = Field(default=None, description="allowed once something observed matches")
-    message: str = Field(min_length=1, max_length=2000, description="told in place of an observation")
-    limit: int = Field(default=2, ge=1, description="times at most in an episode; the last step is never withheld")
+    message: str = Field(min_length=1, max_length=2000, description="shown instead of an observation")
+    limit: int = Field(
+        default=2, ge=1, description="maximum number of times per episode; the last step is never withheld"
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> FinishGuardParams:

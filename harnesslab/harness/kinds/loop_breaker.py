@@ -14,19 +14,19 @@ from harnesslab.harness.kind import Kind, Params, register
 class LoopBreakerParams(Params):
     """Parameters of ``loop_breaker``."""
 
-    length: int = Field(default=4, ge=1, le=20, description="longest cycle that is looked for, in steps")
-    times: int = Field(default=2, ge=2, le=20, description="a cycle is a loop after so many rounds")
+    length: int = Field(default=4, ge=1, le=20, description="longest cycle to look for, in steps")
+    times: int = Field(default=2, ge=2, le=20, description="rounds after which a cycle counts as a loop")
     note: str = Field(
         default="You are going round in circles. Do something that you have not done yet.",
         min_length=1,
         max_length=2000,
-        description="told beside the observation while the last steps are a loop",
+        description="shown next to the observation while the last steps are a loop",
     )
     force: bool = Field(
         default=False,
         description="where admissible actions are known, leave only those not yet given in this situation, and replace any other",
     )
-    limit: int = Field(default=10, ge=1, description="steps at most in an episode in which it fires")
+    limit: int = Field(default=10, ge=1, description="maximum number of steps per episode in which it fires")
 
 
 @register

@@ -16,13 +16,13 @@ class NoRepeatParams(Params):
     """Parameters of ``no_repeat``."""
 
     limit: int = Field(
-        default=5, ge=1, description="actions withheld at most in an episode, where there are no choices"
+        default=5, ge=1, description="maximum number of withheld actions per episode, where there are no choices"
     )
     allow: Regex | None = Field(default=None, description="actions that match may be repeated")
     message: str = Field(
         default="You already did this here and nothing came of it. Do something else.",
         max_length=2000,
-        description="told when an action is withheld",
+        description="shown when an action is withheld",
     )
 
 

@@ -1,4 +1,4 @@
-"""``skill/procedure``: how to do a sort of task, told when such a task comes."""
+"""``skill/procedure``: how to do a sort of task, shown when such a task comes."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class ProcedureParams(Params):
     )
     match: Regex | None = Field(default=None, description="with `retrieve: match`: found in the instruction")
     keywords: str = Field(default="", max_length=2000, description="further words for BM25 to find it by")
-    top: int = Field(default=1, ge=1, description="with BM25: told if it is among so many best ones")
-    min_score: float = Field(default=0.5, ge=0, description="with BM25: least score")
+    top: int = Field(default=1, ge=1, description="with BM25: shown if it is among this many best ones")
+    min_score: float = Field(default=0.5, ge=0, description="with BM25: minimum score")
     place: Literal["system", "before"] = Field(default="system", description="system message or before the observation")
 
     @model_validator(mode="after")
     def _complete(self) -> ProcedureParams:
         if not self.text.strip() and not self.demonstration:
-            raise PydanticCustomError("value_error", "set text or demonstration: there is nothing to tell")
+            raise PydanticCustomError("value_error", "set text or demonstration; otherwise there is nothing to show")
         if (self.retrieve == "match") != (self.match is not None):
             raise PydanticCustomError("value_error", "set match and retrieve: match together")
         return self

@@ -1,4 +1,4 @@
-"""``contract/prompt``: tell the model something."""
+"""``contract/prompt``: a text for the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harnesslab.harness.regexes import Regex
 class PromptParams(Params):
     """Parameters of ``prompt``."""
 
-    text: str = Field(min_length=1, max_length=20_000, description="what is told")
+    text: str = Field(min_length=1, max_length=20_000, description="the text")
     on: str = Field(
         default="system",
         pattern=r"^(system|observation|tool:\S+)$",

@@ -16,7 +16,7 @@ from harnesslab.harness.kind import Kind, Params, register
 class RerankParams(Params):
     """Parameters of ``rerank``."""
 
-    samples: int = Field(default=3, ge=2, le=MAX_SAMPLES, description="replies drawn in each step that it fires in")
+    samples: int = Field(default=3, ge=2, le=MAX_SAMPLES, description="replies to sample in each step where it fires")
     temperature: float = Field(default=0.8, gt=0, le=2, description="sampling temperature of these replies")
     validity: float = Field(default=1.0, ge=0, description="weight of: an action was read and is admissible")
     novelty: float = Field(default=0.5, ge=0, description="weight of: 1 / (1 + times it was given in this situation)")

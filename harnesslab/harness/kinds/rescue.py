@@ -20,7 +20,7 @@ from harnesslab.harness.toolschema import name_of
 class RescueParams(Params):
     """Parameters of ``rescue``."""
 
-    max_chars: int = Field(default=120, ge=1, description="longest text that is taken for an action nobody listed")
+    max_chars: int = Field(default=120, ge=1, description="longest text accepted as an action that is not listed")
     tidy: bool = Field(default=True, description="also tidy a readable action: markup around it, argument types")
     bare: Regex | None = Field(default=None, description="text that is the argument of `bare_tool` where it matches")
     bare_tool: str | None = Field(default=None, description="a tool with one required argument")

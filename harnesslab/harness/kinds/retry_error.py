@@ -28,10 +28,10 @@ class RetryErrorParams(Params):
     advice: str = Field(
         default="Correct the action; do not send it again unchanged.",
         max_length=2000,
-        description="stands below the error",
+        description="text below the error",
     )
     form: bool = Field(default=True, description="repeat how a reply must look")
-    limit: int = Field(default=20, ge=1, description="times at most in an episode")
+    limit: int = Field(default=20, ge=1, description="maximum number of times per episode")
 
 
 @register

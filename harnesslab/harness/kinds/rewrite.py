@@ -18,8 +18,10 @@ class RewriteParams(Params):
     """Parameters of ``rewrite``."""
 
     pattern: Regex = Field(description="every match is replaced")
-    replacement: str = Field(max_length=2000, description="what stands in its place; `\\1` and `\\g<name>` are groups")
-    argument: str | None = Field(default=None, description="the tool argument to work on; without it all that are text")
+    replacement: str = Field(max_length=2000, description="the replacement; `\\1` and `\\g<name>` are groups")
+    argument: str | None = Field(
+        default=None, description="the tool argument to work on; by default all text arguments"
+    )
     only_inadmissible: bool = Field(default=False, description="leave alone what the environment lists as possible")
 
     @field_validator("replacement")

@@ -17,10 +17,8 @@ from harnesslab.harness.protocol import function
 class SnapParams(Params):
     """Parameters of ``snap``."""
 
-    threshold: float = Field(default=75, ge=0, le=100, description="least similarity, 100 is equal")
-    other_verbs: bool = Field(
-        default=True, description="look at other verbs where no action with the same verb is near"
-    )
+    threshold: float = Field(default=75, ge=0, le=100, description="minimum similarity; 100 means equal")
+    other_verbs: bool = Field(default=True, description="try other verbs if no action with the same verb is near")
     enums: bool = Field(default=True, description="also snap tool arguments to the values that the schema allows")
 
 

@@ -12,15 +12,17 @@ from harnesslab.harness.kind import Kind, Params, register
 class StagnationParams(Params):
     """Parameters of ``stagnation``."""
 
-    steps: int = Field(default=4, ge=1, description="so many observations in a row were all seen before")
+    steps: int = Field(
+        default=4, ge=1, description="fires after this many observations in a row that were all seen before"
+    )
     note: str = Field(
         default="Nothing new has happened for some steps. Change your approach.",
         min_length=1,
         max_length=2000,
-        description="told beside the observation",
+        description="shown next to the observation",
     )
-    suggest: int = Field(default=0, ge=0, le=50, description="list so many admissible actions not yet given here")
-    limit: int = Field(default=10, ge=1, description="times at most in an episode")
+    suggest: int = Field(default=0, ge=0, le=50, description="number of untried admissible actions to suggest")
+    limit: int = Field(default=10, ge=1, description="maximum number of times per episode")
 
 
 @register

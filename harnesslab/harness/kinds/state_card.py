@@ -19,13 +19,17 @@ class StateCardParams(Params):
 
     title: str = Field(default="What you know:", max_length=500, description="the first line")
     steps_left: bool = Field(default=True, description="say how many steps are left")
-    results: int = Field(default=0, ge=0, le=20, description="repeat so many last actions with their results")
+    results: int = Field(default=0, ge=0, le=20, description="number of recent actions to repeat with their results")
     result_chars: int = Field(default=200, ge=10, le=5000, description="characters of each repeated result")
-    tried: int = Field(default=8, ge=0, le=50, description="name so many last actions given in this situation")
+    tried: int = Field(default=8, ge=0, le=50, description="number of actions already tried in this situation to list")
     facts: dict[str, Regex] = Field(default={}, description="label to pattern; the newest match is shown")
-    gain: Regex | None = Field(default=None, description="a thing that comes into the inventory, in an observation")
-    lose: Regex | None = Field(default=None, description="a thing that leaves it")
-    place: Literal["system", "before", "after"] = Field(default="after", description="where the card stands")
+    gain: Regex | None = Field(
+        default=None, description="pattern for a thing that enters the inventory, in an observation"
+    )
+    lose: Regex | None = Field(
+        default=None, description="pattern for pattern for pattern for pattern for a thing that leaves it"
+    )
+    place: Literal["system", "before", "after"] = Field(default="after", description="where the card is placed")
 
 
 @register

@@ -237,7 +237,7 @@ class Child:
         except Closed:
             self._fail(f"{self._ending()} during {what}")
         except FrameError as error:
-            self._fail(f"answered {what} with something that is no frame: {error}")
+            self._fail(f"answered {what} with something that is not a frame: {error}")
         if not isinstance(reply, dict) or reply.get("id") != number or ("value" in reply) == ("error" in reply):
             self._fail(f"answered {what} with something that was not asked for")
         checked: dict[str, Any] = reply

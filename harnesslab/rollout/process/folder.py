@@ -114,7 +114,7 @@ def find_folder(name: str) -> EnvFolder | None:
             there = False
         if not there:
             raise ConfigError(
-                f"There is no environment in {str(path)[:300]}: it has no {MANIFEST}. Make one: harnesslab envs new NAME"
+                f"There is no environment in {str(path)[:300]}: it has no {MANIFEST}. Create one: harnesslab envs new NAME"
             )
         return EnvFolder(path)
     home = _home()

@@ -27,7 +27,7 @@ def encode(value: Any, limit: int = FRAME_LIMIT) -> bytes:
     try:
         body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
     except (TypeError, ValueError, RecursionError) as error:
-        raise FrameError(f"it is no plain JSON: {error}") from None
+        raise FrameError(f"it is not plain JSON: {error}") from None
     if len(body) > limit:
         raise FrameError(f"it takes {len(body)} bytes, more than {limit}")
     return HEAD.pack(len(body)) + body
@@ -41,7 +41,7 @@ def decode(body: bytes) -> Any:
             # Our own side never writes escaped surrogates. Lone ones would break every UTF-8 writer later.
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
-        raise FrameError(f"it is no plain JSON: {error}") from None
+        raise FrameError(f"it is not plain JSON: {error}") from None
     return value
 
 

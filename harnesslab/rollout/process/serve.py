@@ -42,7 +42,7 @@ class Server:
         """The value for a request; raises what the environment raises."""
         what = str(request.pop("do"))
         if what not in _HANDLERS:
-            raise ConfigError(f"the child knows no request '{what}'; the two sides are of different versions")
+            raise ConfigError(f"the child does not know the request '{what}'; the two sides are of different versions")
         return _HANDLERS[what](self, **request)
 
     def start(self, **fields: Any) -> dict[str, Any]:

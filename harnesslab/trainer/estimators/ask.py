@@ -39,7 +39,7 @@ def ask(estimator: Estimator, failures: Failures, harness: Harness, history: Seq
     wrong = [_fault(item, tasks) for item in items]
     refused = [(_name(item), fault) for item, fault in zip(items, wrong, strict=True) if fault]
     if refused and len(refused) == len(items):
-        raise EstimatorFault(f"{name}.propose returned nothing that is a proposal: {refused[0][1]}")
+        raise EstimatorFault(f"{name}.propose returned no valid proposal: {refused[0][1]}")
     kept = [item for item, fault in zip(items, wrong, strict=True) if not fault]
     if isinstance(given, Proposals):
         return Proposals(kept, [*given.refused, *refused], ranked_by=given.ranked_by)
@@ -59,7 +59,7 @@ def _fault(item: Any, tasks: Set[str]) -> str:
         if not isinstance(getattr(item, field), str):
             return f"{field} must be text, not {type(getattr(item, field)).__name__}"
     if item.layer not in (*LAYERS, "base"):
-        return f"there is no layer {item.layer!r:.60}; there are {', '.join(LAYERS)}, and base for harness.toml"
+        return f"unknown layer {item.layer!r:.60}; layers are {', '.join(LAYERS)}, and base for harness.toml"
     if not item.name.strip() or not item.kind.strip():
         return "name and kind must not be empty"
     if fault := _claims(item, tasks):
@@ -87,7 +87,7 @@ def _claims(item: Proposal, tasks: Set[str]) -> str:
     if len(set(flips)) < len(flips):
         return "prediction.flips names a task twice"
     if unknown := [task for task in flips if task not in tasks]:
-        return f"prediction.flips names {unknown[0]!r:.80}, which is no task of the run that was diagnosed"
+        return f"prediction.flips names {unknown[0]!r:.80}, which is not a task of the diagnosed run"
     if not isinstance(evidence, tuple | list) or not all(isinstance(place, Evidence) for place in evidence):
         return "evidence must be a tuple of Evidence"
     for place in evidence:

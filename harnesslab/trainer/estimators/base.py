@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class PastVerdict(TypedDict, total=False):
-    """What an estimator is told of an earlier proposal.
+    """An earlier proposal and its verdict, as estimators see it.
 
     ``content`` is the proposal's content hash, ``baseline`` the commit that it was measured against, ``loss`` the
-    criterion's number. Keys may be absent; more may be there.
+    criterion's number. Keys may be absent, and others may be present.
     """
 
     content: str
@@ -32,7 +32,7 @@ class PastVerdict(TypedDict, total=False):
 class Estimator(Protocol):
     """Reads what failed and proposes what to change: the backward direction of the training loop.
 
-    It sees the trajectories of search tasks and the present harness, nothing else. It never measures and never commits.
+    It sees the trajectories of search tasks and the present harness, and nothing else. It never measures and never commits.
     """
 
     def propose(self, failures: Failures, harness: Harness, history: Sequence[PastVerdict] = ()) -> Proposals:

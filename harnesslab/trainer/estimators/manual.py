@@ -86,7 +86,7 @@ class ManualEstimator:
         for item in self._items:
             leaks = scan.find(item.changes, harness.files) if scan else []
             if leaks:
-                refused.append((item.name, f"{leaks[0]}; ManualEstimator(scan=False) measures it all the same"))
+                refused.append((item.name, f"{leaks[0]}; ManualEstimator(scan=False) measures it anyway"))
             elif item.content not in done and item.apply(harness.files) != dict(harness.files):
                 fresh.setdefault(item.content, item)
         return Proposals(list(fresh.values()), refused)

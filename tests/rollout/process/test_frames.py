@@ -39,13 +39,13 @@ def test_bytes_are_a_value_or_a_frame_error(body: bytes) -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}, b"bytes", {"a": {(1, 2): 3}}])
 def test_what_json_does_not_have_is_refused(value: Any) -> None:
-    with pytest.raises(FrameError, match="no plain JSON"):
+    with pytest.raises(FrameError, match="not plain JSON"):
         encode(value)
 
 
 @pytest.mark.parametrize("body", [b"NaN", b"[1, -Infinity]", b"{'a': 1}", b"\xff", b"", b"[" * 100_000, b"1" * 5_000])
 def test_bodies_that_are_no_json(body: bytes) -> None:
-    with pytest.raises(FrameError, match="no plain JSON"):
+    with pytest.raises(FrameError, match="not plain JSON"):
         decode(body)
 
 

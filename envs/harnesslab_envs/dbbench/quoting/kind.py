@@ -32,7 +32,7 @@ _TICKED = re.compile(r"`([^`\n]{1,100})`")
 class QuoteParams(Params):
     """Parameters of ``quote``."""
 
-    argument: str | None = Field(default=None, description="the tool argument with SQL; without it all that are text")
+    argument: str | None = Field(default=None, description="the tool argument with SQL; by default all text arguments")
     dialect: Dialect = Field(
         default="sqlite", description="`mysql` quotes with backticks, the others with double quotes"
     )
@@ -45,7 +45,7 @@ class QuoteParams(Params):
         default=",", max_length=5, description="splits what `identifiers` finds; empty: do not split"
     )
     loose: bool = Field(default=True, description="also recognise `Player_Name` and `playername` for `Player Name`")
-    results: int = Field(default=3, ge=0, le=50, description="how many past observations are searched as well")
+    results: int = Field(default=3, ge=0, le=50, description="number of past observations to search as well")
 
 
 @register

@@ -13,7 +13,7 @@ from harnesslab.harness.files import intervention_file
 from harnesslab.harness.load import Harness
 from harnesslab.trainer.estimators.base import PastVerdict, judged
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Miner
-from harnesslab.trainer.estimators.mining.miners import builtin_miners
+from harnesslab.trainer.estimators.mining.miners import known_miners
 from harnesslab.trainer.estimators.mining.replay import Replay
 from harnesslab.trainer.estimators.mining.view import View
 from harnesslab.trainer.failures import Failures
@@ -48,7 +48,7 @@ class MiningEstimator:
     ``refused`` with its reason, and the others go on. What was measured on this baseline and not promoted is never proposed again; the
     next rung of its ladder is.
 
-    ``miners``: your own, by name, in place of the built-in ones. ``limit``: proposals a call. ``rank="expected flips"``
+    ``miners``: your own, by name, in place of the built-in ones and those of installed packages. ``limit``: proposals a call. ``rank="expected flips"``
     weighs the predicted flips by how often such an intervention helps, before anything else.
     """
 
@@ -58,7 +58,7 @@ class MiningEstimator:
         if rank not in get_args(Rank):
             raise ConfigError(f"rank={rank!r:.60}: proposals are ranked by {' or '.join(get_args(Rank))}")
         self.rank = rank
-        self.miners = dict(sorted((miners if miners is not None else builtin_miners()).items()))
+        self.miners = dict(sorted((miners if miners is not None else known_miners()).items()))
         self.limit = limit
 
     def propose(self, failures: Failures, harness: Harness, history: Sequence[PastVerdict] = ()) -> Proposals:
@@ -75,7 +75,7 @@ class MiningEstimator:
             except EstimatorFault as fault:
                 faults.append((name, str(fault)))
         if faults and len(faults) == len(self.miners):
-            raise EstimatorFault(f"no miner works; the first one: {faults[0][1]}")
+            raise EstimatorFault(f"every miner failed; the first one: {faults[0][1]}")
         ranked = _ranked(scored)
         if self.rank == PREDICTED:
             ranked = best_first(ranked)
@@ -88,7 +88,7 @@ def _mined(name: str, miner: Miner, view: View, attempt: _Attempt) -> list[_Scor
         ideas = list(miner(view))
         strange = next((idea for idea in ideas if not isinstance(idea, Idea)), None)
         if strange is not None:
-            raise ConfigError(f"it gave a {type(strange).__name__}, not an Idea")
+            raise ConfigError(f"it yielded a {type(strange).__name__}, not an Idea")
         return [found for idea in ideas if (found := attempt.realize(idea)) is not None]
     except HarnesslabError as error:
         raise EstimatorFault(f"the miner {name}: {error}") from error

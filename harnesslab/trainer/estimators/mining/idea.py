@@ -1,4 +1,4 @@
-"""What a miner hands out: a built-in kind, a short ladder of parameters for it, and the evidence."""
+"""What a miner yields: a kind, a short ladder of parameters for it, and the evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """One step of one episode that speaks for an idea; ``what`` is told to a person."""
+    """One step of one episode that speaks for an idea; ``what`` is shown to people."""
 
     episode: Episode
     step: int
@@ -58,7 +58,7 @@ class Idea:
     single: bool = True
 
     def __post_init__(self) -> None:
-        """Raises ConfigError for a label, layer, kind or strength that there is not, or a field of another type."""
+        """Raises ConfigError for an unknown label, layer or kind, or a field of the wrong type."""
         of = f"the idea {self.layer}/{self.stem} of a miner has"
         for name, value in (("stem", self.stem), ("about", self.about)):
             if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The possible actions are known and the model does not see them: tell them."""
+"""The model does not see the possible actions although they are known: list them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind="admissible",
             layer="contract",
             stem="admissible",
-            about="The possible actions are listed under the observation.",
+            about="List the possible actions below the observation",
             variants=(Variant(), Variant({"inline": True}), Variant({"hide_tried": True})),
             labels=(ACTION, CONTRACT),
             strength=0.3,

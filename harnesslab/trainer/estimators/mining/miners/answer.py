@@ -1,4 +1,4 @@
-"""Finishing answers that are not in the last result, or never come: tell how to finish."""
+"""Finishing answers that are not in the last result, or never come: say how to finish."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mine(view: View) -> Iterator[Idea]:
                 kind="prompt",
                 layer="contract",
                 stem=f"copy_{finisher}",
-                about=f"What goes into {finisher} is copied from the last result.",
+                about=f"Copy the answer for {finisher} from the last result",
                 variants=(
                     Variant({"text": f"For {finisher}: {text[0].lower()}{text[1:]}", "on": "observation"}),
                     Variant({"text": text, "on": f"tool:{finisher}"}),
@@ -40,7 +40,7 @@ def mine(view: View) -> Iterator[Idea]:
                 kind="prompt",
                 layer="contract",
                 stem=f"then_{finisher}",
-                about=f"Once a result is there, {finisher} is due.",
+                about=f"Call {finisher} as soon as a result is available",
                 variants=(Variant({"text": text, "on": "observation"}), Variant({"text": text})),
                 labels=(TRAJECTORY, REASONING),
                 strength=0.3,

@@ -24,7 +24,7 @@ def mine(view: View) -> Iterator[Idea]:
         kind="budget",
         layer="regulation",
         stem="budget",
-        about="The last steps of the budget are announced.",
+        about="Announce the last steps of the budget",
         variants=tuple(Variant({"left": left, "note": note}) for left in (2, 4)),
         labels=(TRAJECTORY,),
         strength=0.3 if view.finishers else 0.05,

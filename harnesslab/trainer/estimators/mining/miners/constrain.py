@@ -24,7 +24,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind="constrain",
             layer="action",
             stem="constrain",
-            about="The model can only answer with an action that the environment lists as possible.",
+            about="Constrain replies to the possible actions",
             variants=(Variant(),),
             labels=(ACTION, CONTRACT),
             strength=0.6,

@@ -36,7 +36,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind="finish_guard",
             layer="regulation",
             stem="finish_guard" if finisher == view.finishers[0] else f"finish_guard_{finisher}",
-            about=f"{finisher} waits until the work was done.",
+            about=f"Block {finisher} until the work is done",
             variants=tuple(Variant(params) for params in variants),
             labels=(TRAJECTORY,),
             strength=0.35,

@@ -1,4 +1,4 @@
-"""Well-formed actions that the environment refuses: tell the forms that it has accepted."""
+"""Well-formed actions that the environment refuses: list the forms that it accepts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind="prompt",
             layer="contract",
             stem="forms",
-            about="The forms of the actions that the environment accepts are told.",
+            about="List the action forms that the environment accepts",
             variants=(
                 Variant({"text": "Use only these commands:\n" + "\n".join(f"- {form}" for form in forms)}),
                 Variant({"text": f"Commands: {'; '.join(forms)}.", "on": "observation"}),

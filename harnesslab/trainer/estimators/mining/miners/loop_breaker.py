@@ -1,4 +1,4 @@
-"""Circles of several steps: say so, or force something new."""
+"""Loops of several steps: warn the agent, or force an untried action."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from harnesslab.trainer.estimators.mining.view import View
 
 
 def mine(view: View) -> Iterator[Idea]:
-    """Offers the breaker to any run; replay keeps it only where failed episodes went round in circles."""
+    """Offers the breaker to any run; replay keeps it only where failed episodes repeated the same steps."""
     force = {"force": True}
     yield Idea(
         kind="loop_breaker",
         layer="regulation",
         stem="loop_breaker",
-        about="A circle of steps is named and, where the possible actions are known, left by one that is new.",
+        about=f"Detect loops and {'force an untried action' if view.lists_actions else 'warn the agent'}",
         variants=(Variant(force), Variant({"length": 8, **force})) if view.lists_actions else (Variant(),),
         labels=(TRAJECTORY,),
         strength=0.4,

@@ -14,7 +14,7 @@ from harnesslab.trainer.estimators.mining.view import View
 def mine(view: View) -> Iterator[Idea]:
     """Fires where failed episodes repeated an action on the observation on which they had done it before."""
     clues = tuple(
-        Clue(episode, step.index, f"{clip(action_text(step.action), 60)} was done before at the same observation")
+        Clue(episode, step.index, f"{clip(action_text(step.action), 60)} was already tried at the same observation")
         for episode in view.failed
         for step in repeats(episode)
     )
@@ -23,7 +23,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind="no_repeat",
             layer="regulation",
             stem="no_repeat",
-            about="What was done at an observation before is not done at it again.",
+            about="Don't repeat an action already tried at the same observation",
             variants=(Variant(), Variant({"limit": 15})),
             labels=(TRAJECTORY,),
             strength=0.5,

@@ -26,7 +26,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind="prompt",
             layer="contract",
             stem="one_action",
-            about="Reply with exactly one action.",
+            about="Ask for exactly one action in a reply",
             variants=(Variant({"text": TEXT, "on": "observation"}), Variant({"text": TEXT})),
             labels=(ACTION, TRAJECTORY, REASONING),
             strength=0.25,

@@ -50,7 +50,7 @@ def _idea(group: Sequence[Plan], pattern: str | None, stem: str, clues: tuple[Cl
         kind="procedure",
         layer="skill",
         stem=stem,
-        about=f"A way in which {support} task{'s were' if support > 1 else ' was'} solved, shown as an example.",
+        about=f"Show how {'another task was' if support == 1 else f'{support} tasks were'} solved, as an example",
         variants=tuple(_variants(group, pattern)),
         labels=(TRAJECTORY, REASONING),
         strength=0.55 if support > 1 else 0.45,

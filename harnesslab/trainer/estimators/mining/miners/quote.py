@@ -1,4 +1,4 @@
-"""Errors about names in statements, where the names were told: quote them."""
+"""Errors about names in statements that the agent has seen: quote them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind=KIND,
             layer="action",
             stem="quote",
-            about="Names that the task tells are quoted where a statement needs it.",
+            about="Quote table and column names in SQL",
             variants=tuple(Variant({"dialect": dialect}, when={"tool": tool}) for dialect in dialects),
             labels=(CONTRACT,),
             strength=0.5,

@@ -25,7 +25,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind="reminder",
             layer="contract",
             stem="reminder",
-            about="The form of a reply is said once more as the last thing that the model reads.",
+            about="Repeat the reply format at the end of the request",
             variants=(Variant(when={"last_invalid": True}), Variant()),
             labels=(ACTION,),
             strength=0.25,

@@ -17,7 +17,7 @@ LADDER = (3, 5, 8)
 def mine(view: View) -> Iterator[Idea]:
     """Fires where episodes failed although their actions were accepted: degeneration and residual reasoning.
 
-    The words shared with the task get a weight where the run shows that they tell: in it, the chosen actions of solved
+    The words shared with the task get a weight where the run shows that they matter: in it, the chosen actions of solved
     episodes share more words with the instruction than the actions that were possible beside them.
     """
     clues = tuple(
@@ -32,8 +32,8 @@ def mine(view: View) -> Iterator[Idea]:
         kind="rerank",
         layer="action",
         stem="rerank",
-        about="Several replies are drawn; the valid, new and agreed one is executed"
-        + (", words shared with the task counting." if telling else "."),
+        about="Sample several replies and execute the best: valid, untried and most agreed on"
+        + (", with words of the task" if telling else ""),
         variants=tuple(Variant({"samples": samples, **telling}) for samples in LADDER),
         labels=(TRAJECTORY, REASONING),
         strength=0.15,

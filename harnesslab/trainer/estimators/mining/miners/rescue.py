@@ -11,7 +11,7 @@ from harnesslab.rollout.taxonomy import ACTION
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 
-ABOUT = "Read an action that missed the form."
+ABOUT = "Recover actions from replies in another format"
 
 
 def mine(view: View) -> Iterator[Idea]:
@@ -22,8 +22,7 @@ def mine(view: View) -> Iterator[Idea]:
     variants = [
         Variant(
             params,
-            about=f"{ABOUT} Where there is none, a paragraph that begins with {clip(' or '.join(heads), 60)} "
-            f"is given to {clip(tool, 40)}.",
+            about=f"{ABOUT}; pass a paragraph that starts with {clip(' or '.join(heads), 60)} to {clip(tool, 40)}",
         )
         for tool, heads, params in _bare(view)
     ]

@@ -21,7 +21,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind="retry_error",
             layer="regulation",
             stem="retry_error",
-            about="After an error, the failed action and the error stand at the end of the request.",
+            about="Repeat the failed action and its error at the end of the request",
             variants=(Variant(), Variant({"form": False})),
             labels=(CONTRACT,),
             strength=0.25,

@@ -26,7 +26,7 @@ def mine(view: View) -> Iterator[Idea]:
             kind="snap",
             layer="action",
             stem="snap",
-            about="An action that is almost a possible one becomes it.",
+            about="Snap near-miss actions to the closest possible one",
             variants=tuple(Variant({"threshold": rung}) for rung in rungs),
             labels=(ACTION,),
             strength=0.4,

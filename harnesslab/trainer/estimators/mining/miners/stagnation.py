@@ -16,7 +16,7 @@ def mine(view: View) -> Iterator[Idea]:
         kind="stagnation",
         layer="regulation",
         stem="stagnation",
-        about="The agent is told when it has seen nothing new for some steps.",
+        about="Warn the agent when nothing new has happened for several steps",
         variants=(Variant(suggest), Variant({"steps": 3, **suggest})),
         labels=(TRAJECTORY,),
         strength=0.25,

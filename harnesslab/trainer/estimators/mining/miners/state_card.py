@@ -25,7 +25,7 @@ def mine(view: View) -> Iterator[Idea]:
     for episode in view.failed:
         again = repeats(episode)
         if again:
-            clues.append(Clue(episode, again[0].index, "did the same at the same observation"))
+            clues.append(Clue(episode, again[0].index, "repeated an action at the same observation"))
         elif len(episode.steps) > window + 1:
             clues.append(Clue(episode, window + 1, f"only the last {window} of {len(episode.steps)} steps are shown"))
     if not clues:
@@ -36,7 +36,7 @@ def mine(view: View) -> Iterator[Idea]:
         kind="state_card",
         layer="contract",
         stem="state_card",
-        about="A card says what is known, what was tried and how many steps are left.",
+        about="Summarize known facts, failed attempts and remaining steps",
         variants=(
             *variants,
             Variant({"results": 3, **facts}),

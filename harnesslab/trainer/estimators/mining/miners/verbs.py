@@ -29,7 +29,7 @@ def mine(view: View) -> Iterator[Idea]:
                 kind="rewrite",
                 layer="action",
                 stem=f"say_{re.sub(r'[^a-z0-9]+', '_', meant.casefold()).strip('_') or 'it'}",
-                about=f"'{clip(said, 40)}' is said where '{clip(meant, 40)}' is meant.",
+                about=f"Rewrite '{clip(said, 40)}' as '{clip(meant, 40)}'",
                 variants=(
                     Variant(
                         {
