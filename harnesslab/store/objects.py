@@ -14,6 +14,7 @@ from typing import Any
 from harnesslab.errors import StoreError
 from harnesslab.plainjson import loads
 from harnesslab.plaintext import one_line, visible
+from harnesslab.redaction import scrub
 from harnesslab.store.git import Git
 from harnesslab.store.refs import check_path, clash, stays_inside
 
@@ -74,9 +75,9 @@ def _split_meta(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def compact_json(value: object, what: str) -> str:
-    """One line of ASCII JSON; NaN, infinities and foreign objects are a `StoreError`."""
+    """One line of ASCII JSON without known secrets; NaN, infinities and foreign objects are a `StoreError`."""
     try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False, sort_keys=True)
+        return scrub(json.dumps(value, separators=(",", ":"), allow_nan=False, sort_keys=True))
     except (TypeError, ValueError) as error:
         raise StoreError(f"The {what} cannot be written as JSON: {error}.", cause="proposal") from None
 
@@ -126,6 +127,11 @@ def _names(git: Git, tree: str) -> set[str]:
 
 
 def _content(path: str, content: str | bytes) -> bytes:
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+    if isinstance(text, str) and scrub(text) != text:
+        # A commit is for ever, and labs are shared.
+        message = f"{path!r} has a secret in it, such as the API key that is in use; take it out."
+        raise StoreError(message, cause="proposal")
     if isinstance(content, bytes):
         return content
     if not isinstance(content, str):
@@ -144,7 +150,7 @@ def write_commit(
     git: Git, tree: str, parents: tuple[str, ...], message: str, meta: Mapping[str, Any] | None = None
 ) -> str:
     """Store a commit (no ref moves) and return its id; `meta` goes into a trailer as one line of JSON."""
-    text = message.replace("\0", "").strip()[:MAX_MESSAGE_CHARS] or "Unnamed change"
+    text = scrub(message.replace("\0", "").strip())[:MAX_MESSAGE_CHARS] or "Unnamed change"
     if meta is not None:
         line = compact_json(dict(meta), "candidate's meta data")
         if len(line) > MAX_META_BYTES:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harnesslab.errors import BaselineMoved
+from harnesslab.redaction import scrub_json
 from harnesslab.store.candidates import build
 from harnesslab.store.core import Core
 from harnesslab.store.moves import RefMove
@@ -30,6 +31,7 @@ class Settled:
 
 def settle(core: Core, candidate_id: str, state: State, note: Mapping[str, Any]) -> Settled:
     """Bring a candidate into a state and write its note. Into `promoted` the baseline follows, out of it goes back."""
+    note = scrub_json(dict(note))  # git and the index get the same
     with core.writing(f"{state} {candidate_id}"):
         place = core.locate(candidate_id)
         moves: list[RefMove] = []
