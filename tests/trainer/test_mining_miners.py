@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from harnesslab.harness import Harness, load_harness
+from harnesslab.harness import Harness, Pipeline, load_harness
 from harnesslab.harness.files import intervention_file
 from harnesslab.harness.load import load_yaml
 from harnesslab.rollout.records import Episode
 from harnesslab.trainer.estimators.mining.idea import Idea
 from harnesslab.trainer.estimators.mining.miners import builtin_miners
-from harnesslab.trainer.estimators.mining.replay import Replay
+from harnesslab.trainer.estimators.mining.replay import Replay, Reply, contexts, replies, with_intervention
 from harnesslab.trainer.estimators.mining.view import View
 from harnesslab.trainer.failures import Failures
 from tests.trainer.trajectories import episode, run
@@ -102,6 +104,11 @@ def test_rescue_learns_how_a_bare_argument_begins() -> None:
     idea = one("rescue", *good, episode("c", (None, "No action.", bare), tools=("end", "run")))
     assert idea.variants[0].params["bare_tool"] == "run"
     assert "FIND" in idea.variants[0].params["bare"] and "starts with FIND to run" in idea.variants[0].about
+    text = intervention_file("rescue", idea.variants[0].params)
+    pipeline = Pipeline(with_intervention(EMPTY, load_yaml("action/rescue.yaml", text)))
+    (context,) = contexts(episode("d", ("x", "y")), "text", view_of(*good).tools)
+    for raw in ("FIND a\nIN b", "I look it up:\nFIND a\nIN b\n\nThat is all.", "So:\n```sql\nFIND a\nIN b\n```\nDone."):
+        assert pipeline.choose(context, [Reply(raw)]).proposal.action == call("run", text="FIND a\nIN b")
 
 
 def test_rescue_never_guesses_a_call_that_ends_the_episode() -> None:
@@ -256,3 +263,42 @@ def test_one_action_where_a_reply_holds_several() -> None:
     both = {"raw": "Action: go to sink\nAction: take mug"}
     idea = one("one_action", episode("a", ("take mug", "You have it.", both)))
     assert "2 actions in one reply" in (idea.clues or ())[0].what
+
+
+WORDS = ["refund", "Refund", "order", "Yes", "OK", "done", "cancel", "The", "Delete", "DELETE", "SEND", "find", "x1"]
+SAID = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
+"""What was given to a tool: an order, a message, a statement."""
+TALK = [
+    "I have not called {0} yet: {1} would be wrong.", "Before I {1}, I look.", "{1} is what you asked for,\nbut I do not do it.",
+    "I will not\n{1} anything\nwithout asking.", "{1}?", "- {1} comes last\n- {0} never", "**{1}** is not my decision.",
+    "It says '{1}'.", "{1} happened already. I wait.", "Nothing of this:\n\nI do not {1}.", "{0} {1}", "The tool is {0}\n({1}).",
+]  # fmt: skip
+"""Prose, for a tool's name and what was given to it."""
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(SAID, min_size=2, max_size=4),
+    st.lists(st.tuples(st.sampled_from(TALK), SAID), min_size=1, max_size=3),
+    st.sampled_from(["send", "close_ticket", "Refund", "done"]),
+    st.booleans(),
+)
+def test_no_miner_takes_prose_for_a_call(said: list[str], talk: list, tool: str, ends: bool) -> None:
+    names = tuple(sorted({tool, "look"}))
+    good = [
+        episode(f"good{number}", (call("look"), "x"), (call(tool, text=text), "fine"), *([] if ends else [(call("look"), "y")]), tools=names, solved=True)
+        for number, text in enumerate([*said, *said])
+    ]  # fmt: skip
+    prose = [text.format(tool, word) for text, word in talk]
+    lost = [episode(f"lost{n}", (None, "No action.", {"raw": text}), tools=names) for n, text in enumerate(prose)]
+    view = view_of(*good, *lost)
+    for name, miner in builtin_miners().items():
+        for idea in miner(view):
+            for variant in idea.variants:
+                text = intervention_file(idea.kind, variant.params, about=idea.about, when=variant.when)
+                pipeline = Pipeline(with_intervention(EMPTY, load_yaml(f"{idea.name}.yaml", text)))
+                for place in lost:
+                    (context,) = contexts(place, EMPTY.protocol, view.tools)
+                    chosen = pipeline.choose(context, replies(place.steps[0]))
+                    decided = chosen.decision.action if chosen.decision is not None else None
+                    assert chosen.proposal.action is None and decided is None, (name, place.steps[0].raw)

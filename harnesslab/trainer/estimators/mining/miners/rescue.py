@@ -11,6 +11,10 @@ from harnesslab.rollout.taxonomy import ACTION
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
 from harnesslab.trainer.estimators.mining.view import View, tool_of
 
+_KEYWORD = re.compile("[A-Z]{2,}")
+_PARAGRAPH = r"(?:\A|(?<=\n\n)|(?<=:\n)|^```\w*\n)\K"
+_NO_SENTENCE = r"(?!(?:(?!```|\n\s*\n).)*[.,:?!](?:\s|\Z))"
+"""Up to a closing fence or an empty line, nothing ends as a sentence does."""
 ABOUT = "Recover actions from replies in another format"
 
 
@@ -40,7 +44,7 @@ def mine(view: View) -> Iterator[Idea]:
 def _bare(view: View) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
     """Tool, first words, parameters; never for a tool that ends episodes: a wrong guess there cannot be undone.
 
-    The words have to be written as code is, in capitals or at the start of a line, and be followed by more.
+    Only a tool whose argument always begins with a keyword in capitals, such as SELECT: other words begin sentences, too.
     """
     for tool in view.tools or ():
         function = tool["function"]
@@ -56,11 +60,9 @@ def _bare(view: View) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
                 # A call that got an error for a result had the right form all the same.
                 if tool_of(step) != function["name"] or step.invalid or not isinstance(step.action, dict):
                     continue
-                found = re.match(r"\s*([A-Za-z]+)\b", str(step.action.get("arguments", {}).get(argument, "")))
-                if found:
-                    heads.setdefault(found[1], set()).add(episode.task_id)
+                said = str(step.action.get("arguments", {}).get(argument, ""))
+                heads.setdefault((said.split() or [""])[0], set()).add(episode.task_id)
         words = sorted(head for head, tasks in heads.items() if len(tasks) > 1)
-        if words:
-            # Up to a closing fence or an empty line: what follows is talk.
-            pattern = rf"(?ms)^[ \t]*(?:{'|'.join(words)})\b[ \t]+\S(?:(?!```|\n\s*\n).)*"
+        if words and all(_KEYWORD.fullmatch(head) for head in heads):
+            pattern = rf"(?ms){_PARAGRAPH}[ \t]*(?:{'|'.join(words)})\b[ \t]+\S{_NO_SENTENCE}(?:(?!```|\n\s*\n).)*"
             yield function["name"], words, {"bare": pattern, "bare_tool": function["name"]}
