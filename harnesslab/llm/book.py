@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 
@@ -15,6 +15,15 @@ class Book(Protocol):
 
     def write(self, meter: str, used: Mapping[str, Mapping[str, Any]]) -> None:
         """Replace what one meter has written."""
+        ...
+
+    def reserve(
+        self,
+        meter: str,
+        used: Mapping[str, Mapping[str, Any]],
+        allowed: Callable[[Mapping[str, Mapping[str, Mapping[str, Any]]]], None],
+    ) -> None:
+        """Write ``used``, unless ``allowed``, which gets what all meters have written, raises. Nobody else writes meanwhile."""
         ...
 
     def budget(self) -> Mapping[str, Any]:

@@ -134,14 +134,21 @@ class Meter:
             if self._unwritten:
                 self._book.write_budget(asdict(self._budget))
                 self._unwritten = False
-            if self._used:
-                self._book.write(self._name, self.as_dict())
+            if self._used or self._in_flight:
+                self._book.write(self._name, self._row(self._in_flight))
             self._read()
+
+    def _row(self, in_flight: int) -> dict[str, dict[str, Any]]:
+        """What the book keeps of this meter: calls in flight count as made, because they may be paid for."""
+        return {**self.as_dict(), **({_IN_FLIGHT: asdict(Usage(calls=in_flight))} if in_flight else {})}
 
     def _read(self) -> None:
         assert self._book is not None
+        self._learn(self._book.usage())
+
+    def _learn(self, written: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
         others: dict[str, Usage] = {}
-        for name, roles in self._book.usage().items():
+        for name, roles in written.items():
             for role, used in roles.items() if name != self._name else ():
                 others[role] = others.get(role, Usage()) + Usage(**used)
         self._others = others
@@ -156,19 +163,39 @@ class Meter:
                 return self._used.get(role, Usage()) + self._others.get(role, Usage())
             return self._total()
 
-    def begin(self) -> None:
-        """Take one call out of the budget until :meth:`end`; raises BudgetExceeded where there is none left."""
+    def begin(self, calls: int = 1) -> None:
+        """Take calls out of the budget until :meth:`release`; raises BudgetExceeded where that many are not left.
+
+        Under a limit they are taken out of the lab's budget, so that two kernels cannot both make the last call.
+        """
         with self._lock:
-            self._check()
-            self._in_flight += 1
+            if self._book is None or self._budget == UNLIMITED:
+                self._check(calls)
+                self._in_flight += calls
+                return
+            if self._unwritten:
+                self.save()
+
+            def allowed(written: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+                self._learn(written)
+                self._check(calls)
+
+            self._book.reserve(self._name, self._row(self._in_flight + calls), allowed)
+            self._in_flight += calls
+
+    def release(self, calls: int = 1) -> None:
+        """The calls that :meth:`begin` let go have ended, with a reply, which is counted apart, or without."""
+        with self._lock:
+            self._in_flight -= calls
+            if self._budget != UNLIMITED:
+                self.save()
 
     def end(self, completion: Completion | None, role: str) -> None:
-        """The call that :meth:`begin` let go has ended, with a reply or without."""
-        used = self._usage_of(completion) if completion is not None else Usage()
+        """One call that :meth:`begin` let go has ended, with a reply or without."""
         with self._lock:
-            self._in_flight -= 1
-            self._used[role] = self._used.get(role, Usage()) + used
-            self._saved_if_limited(used)
+            if completion is not None:
+                self._used[role] = self._used.get(role, Usage()) + self._usage_of(completion)
+            self.release()
 
     def count(self, completion: Completion, role: str = "agent") -> None:
         """Add one reply. Never raises: what was paid for is kept; :meth:`check` stands before the next call."""
@@ -186,7 +213,9 @@ class Meter:
         """Add one reply that came past :meth:`wrap`; then raise BudgetExceeded where a limit was overstepped by it."""
         self.count(completion, role)
         with self._lock:
-            self._check(reached=False)
+            if self._book is not None and self._budget != UNLIMITED:
+                self._read()
+            self._check(0)
 
     def _usage_of(self, completion: Completion) -> Usage:
         if completion.cached:
@@ -199,15 +228,15 @@ class Meter:
     def check(self) -> None:
         """Raise BudgetExceeded where a limit is reached, calls in flight included."""
         with self._lock:
-            self._check()
+            if self._book is not None and self._budget != UNLIMITED:
+                self._read()  # another notebook may have spent meanwhile
+            self._check(1)
 
-    def _check(self, *, reached: bool = True) -> None:
-        """``reached``: at the limit is already too much, because another call is about to be made."""
+    def _check(self, calls: int) -> None:
+        """``calls`` are about to be made, beside those in flight; with 0, only what is over counts."""
         if self.budget == UNLIMITED:
             return
-        if self._book is not None:
-            self._read()  # another notebook may have spent meanwhile
-        used = self._total() + Usage(calls=self._in_flight)
+        used = self._total() + Usage(calls=self._in_flight if calls else 0)
         if used.unpriced and self.budget.money is not None:
             raise BudgetExceeded(
                 f"a limit on money is set, but {used.unpriced} calls went to a model without a price; "
@@ -215,7 +244,8 @@ class Meter:
             )
         for name in ("calls", "tokens", "seconds", "money"):
             limit, spent = getattr(self.budget, name), getattr(used, name)
-            if limit is not None and (spent > limit or (reached and spent == limit)):
+            more = max(calls - 1, 0) if name == "calls" else 0
+            if limit is not None and (spent + more > limit or (calls and spent + more == limit)):
                 raise BudgetExceeded(
                     f"{_NOUN[name]} budget exhausted ({spent:,g} of {limit:,g}). Raise it "
                     f"(settings={{'max_{name}': ...}} or trainer.meter.budget = hl.Budget({name}=...)), or start counting "
@@ -254,6 +284,7 @@ class Meter:
         return str(table(_HEAD, self._rows()))
 
 
+_IN_FLIGHT = "in flight"
 _NOUN = {"calls": "Call", "tokens": "Token", "seconds": "Time", "money": "Money"}
 _HEAD = ("role", "calls", "cached", "prompt", "completion", "seconds", "money")
 

@@ -36,7 +36,7 @@ REPLY_SECONDS = 1800.0
 """Seconds that one reply of a backbone may take, its own retries included."""
 
 
-def _anything() -> None:
+def _anything(calls: int) -> None:
     """Nothing is limited."""
 
 
@@ -45,16 +45,18 @@ class Limits:
     """How long single calls may take, in seconds, and what is asked before each call of the backbone.
 
     ``deadline``: one call of the environment, by default the environment's own; ``reply``: one reply, retries
-    included. ``allow`` raises BudgetExceeded when nothing more may be spent.
+    included. ``allow`` takes a number of calls out of the budget and raises BudgetExceeded where they are not left;
+    ``release`` says that they have ended.
     """
 
     deadline: float | None = None
     reply: float = REPLY_SECONDS
-    allow: Callable[[], None] = _anything
+    allow: Callable[[int], None] = _anything
+    release: Callable[[int], None] = _anything
 
     def remote(self) -> Limits:
         """The same for a worker elsewhere, which cannot ask."""
-        return replace(self, allow=_anything)
+        return replace(self, allow=_anything, release=_anything)
 
 
 async def play(
@@ -208,13 +210,16 @@ async def _ask(
 ) -> list[Completion]:
     """Draw the samples, each with its own seed; all of them at once where there are several."""
     repeat = key[2]
-    limits.allow()
-    draws = [_complete(backbone, _seeded(request, key, number), repeat, limits) for number in range(samples)]
-    replies = [await draws[0]] if samples == 1 else list(await asyncio.gather(*draws))
-    if spend is not None:
-        for reply in replies:
-            spend(reply)
-    return replies
+    limits.allow(samples)
+    try:
+        draws = [_complete(backbone, _seeded(request, key, number), repeat, limits) for number in range(samples)]
+        replies = [await draws[0]] if samples == 1 else list(await asyncio.gather(*draws))
+        if spend is not None:
+            for reply in replies:
+                spend(reply)
+        return replies
+    finally:
+        limits.release(samples)
 
 
 async def _complete(backbone: Backbone, request: Request, repeat: int, limits: Limits) -> Completion:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from harnesslab.errors import EnvironmentFault
+from harnesslab.errors import BudgetExceeded, EnvironmentFault
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.llm.types import MinimalBackbone
 from harnesslab.rollout.env import Environment, Task, step_budget
@@ -70,7 +70,9 @@ class Runner:
         work = self._work if self._executor is None else self._send
         workers = [asyncio.create_task(work(queue, sink, stop)) for _ in range(self.workers)]
         try:
-            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            done, others = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            if others and any(isinstance(worker.exception(), BudgetExceeded) for worker in done):
+                await asyncio.wait(others)  # they end at their next call; the calls in flight are paid for
             for worker in done:
                 worker.result()
         finally:
@@ -121,8 +123,12 @@ class Runner:
                 self.seed,
                 self._limits.remote(),
             )
-            self._limits.allow()
-            episode = await submit(self._executor, remote)
+            # How many calls an episode takes is known when it is back; until then it counts as one.
+            self._limits.allow(1)
+            try:
+                episode = await submit(self._executor, remote)
+            finally:
+                self._limits.release(1)
             if sink(job, episode):
                 stop.set()
             if self._spend is not None:

@@ -6,12 +6,14 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from harnesslab.store.codec import from_json, to_json
 from harnesslab.store.database import connect, explain, transaction
+
+_NOTE = "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?)"
 
 
 class Journal:
@@ -42,7 +44,7 @@ class Journal:
     def journal_put(self, epoch: int, key: str, value: Any) -> None:
         """Note how far an epoch has come; the same key replaces its earlier value. `value` is any JSON value."""
         with self._writing() as db:
-            db.execute("INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?)", (epoch, key, to_json(value), time.time()))
+            db.execute(_NOTE, (epoch, key, to_json(value), time.time()))
 
     def journal_get(self, epoch: int, key: str, default: Any = None) -> Any:
         """What `journal_put` noted, or `default`."""
@@ -55,6 +57,13 @@ class Journal:
             key: from_json(value)
             for key, value in self._read("SELECT key, value FROM journal WHERE epoch = ?", (epoch,))
         }
+
+    def journal_swap(self, epoch: int, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+        """Note what ``change`` makes of everything noted of an epoch, while nobody else writes; if it raises, nothing."""
+        with self._writing() as db:
+            rows = db.execute("SELECT key, value FROM journal WHERE epoch = ?", (epoch,)).fetchall()
+            for key, value in change({key: from_json(value) for key, value in rows}).items():
+                db.execute(_NOTE, (epoch, key, to_json(value), time.time()))
 
     def set_progress(
         self, key: str, what: str, done: int, total: int | None, meta: Mapping[str, Any] | None = None

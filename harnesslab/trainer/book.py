@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harnesslab.lab import Lab
@@ -29,13 +29,22 @@ class LabBook:
         """What each meter of the lab has written since the last reset."""
         if not self._lab.recorded:
             return {}
-        notes = self._runs.journal(_PLACE)
-        prefix = f"{_METER}{notes.get(_SINCE, 0)}:"
-        return {key.removeprefix(prefix): value for key, value in notes.items() if key.startswith(prefix)}
+        return _written(self._runs.journal(_PLACE))
 
     def write(self, meter: str, used: Mapping[str, Mapping[str, Any]]) -> None:
         """Replace what one meter has written."""
-        self._runs.journal_put(_PLACE, f"{_METER}{self._runs.journal_get(_PLACE, _SINCE, 0)}:{meter}", dict(used))
+        self.reserve(meter, used, lambda _: None)
+
+    def reserve(
+        self, meter: str, used: Mapping[str, Mapping[str, Any]], allowed: Callable[[Mapping[str, Any]], None]
+    ) -> None:
+        """Replace what one meter has written, unless ``allowed`` raises on what all have; one transaction."""
+
+        def change(notes: Mapping[str, Any]) -> Mapping[str, Any]:
+            allowed(_written(notes))
+            return {f"{_prefix(notes)}{meter}": dict(used)}
+
+        self._runs.journal_swap(_PLACE, change)
 
     def budget(self) -> dict[str, Any]:
         """The limits that were written last."""
@@ -48,3 +57,12 @@ class LabBook:
     def clear(self) -> None:
         """Start a new count; what was used before stays on record."""
         self._runs.journal_put(_PLACE, _SINCE, self._runs.journal_get(_PLACE, _SINCE, 0) + 1)
+
+
+def _prefix(notes: Mapping[str, Any]) -> str:
+    return f"{_METER}{notes.get(_SINCE, 0)}:"
+
+
+def _written(notes: Mapping[str, Any]) -> dict[str, Mapping[str, Mapping[str, Any]]]:
+    prefix = _prefix(notes)
+    return {key.removeprefix(prefix): value for key, value in notes.items() if key.startswith(prefix)}

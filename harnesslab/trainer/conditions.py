@@ -85,7 +85,7 @@ class Conditions:
             spend=self.meter.spend,
             executor=self.executor,
             environment=environment,
-            limits=Limits(self.settings.deadline, self.settings.reply_deadline, self.meter.check),
+            limits=Limits(self.settings.deadline, self.settings.reply_deadline, self.meter.begin, self.meter.release),
             tolerance=self.settings.tolerance,
             leave_out=self.settings.leave_out,
             keep=self._keep_usage,

@@ -76,7 +76,7 @@ class Measurer:
     tolerance: float = DEFAULT
     """Unscorable episodes that a run may have; see :class:`~harnesslab.trainer.tolerance.Triage`."""
     leave_out: tuple[str, ...] = ()
-    keep: Callable[[], None] = Limits().allow
+    keep: Callable[[], None] = lambda: None
     """Called after each finished episode, for whatever else must be on disk by then."""
 
     @property
