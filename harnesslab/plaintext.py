@@ -22,6 +22,15 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
+def in_words(error: BaseException) -> str:
+    """Type and text of an exception from code that is not ours, whose text may be long or raise itself."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - the exception's own code; there is nobody else to tell
+        text = "an exception without a text"
+    return f"{type(error).__name__}: {text[:500]}".encode("utf-8", "replace").decode()
+
+
 def clip(text: str, width: int = 80) -> str:
     """The same on one line of at most ``width`` characters; a cut one ends with an ellipsis."""
     line = one_line(text)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harnesslab.errors import ConfigError, HarnesslabError
+from harnesslab.plaintext import in_words
 
 
 def test_ipython_shows_the_readers_line_and_none_of_ours(tmp_path: Path) -> None:
@@ -21,3 +22,13 @@ def test_ipython_shows_the_readers_line_and_none_of_ours(tmp_path: Path) -> None
 
 def test_an_error_that_was_never_raised_is_its_sentence() -> None:
     assert HarnesslabError("the pan is hot")._render_traceback_() == ["HarnesslabError: the pan is hot"]
+
+
+def test_an_exception_whose_text_raises_still_has_words() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    assert in_words(Mute()) == "Mute: an exception without a text"
+    assert in_words(ValueError("x" * 900 + "\ud800")) == "ValueError: " + "x" * 500
+    assert in_words(ValueError("\ud800")) == "ValueError: ?"

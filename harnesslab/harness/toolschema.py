@@ -112,7 +112,7 @@ def checked(tools: Any) -> tuple[dict[str, Any], ...]:
 
 def _parameters(tool: Any) -> Mapping[str, Any]:
     found = function(tool).get("parameters")
-    return found if isinstance(found, Mapping) else {}
+    return {**found, **resolved(found, found)} if isinstance(found, Mapping) else {}
 
 
 def _checked(tool: Any, number: int) -> dict[str, Any]:

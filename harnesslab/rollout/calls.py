@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from harnesslab.plaintext import in_words
+
 GRACE_SECONDS = 1.0
 """How long a cancelled caller waits for its call to return before the thread is given up."""
 
@@ -51,7 +53,7 @@ class _Work:
             self.future.set_exception(error)
         else:
             # What would end a loop or a generator ends nothing here.
-            self.future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
+            self.future.set_exception(RuntimeError(in_words(error)))
 
 
 class Calls:

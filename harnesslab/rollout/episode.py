@@ -21,9 +21,10 @@ from harnesslab.llm.aside import ask
 from harnesslab.llm.replies import tool_calls
 from harnesslab.llm.types import Backbone, Completion, MinimalBackbone, Request
 from harnesslab.llm.wrapper import as_backbone
+from harnesslab.plaintext import in_words
 from harnesslab.rollout.control import tool_calls as possible_calls
 from harnesslab.rollout.env import Task, TextEnv
-from harnesslab.rollout.guard import GuardedEnv, Seen, clean
+from harnesslab.rollout.guard import GuardedEnv, Seen
 from harnesslab.rollout.own import forced
 from harnesslab.rollout.owners import owner_of
 from harnesslab.rollout.records import Episode, Step
@@ -233,7 +234,7 @@ async def _complete(backbone: Backbone, request: Request, repeat: int, limits: L
         message = f"the backbone {_name(backbone)} did not reply within {limits.reply:g} s"
         raise BackboneError(message, cause="timeout") from error
     except Exception as error:
-        message = f"the backbone {_name(backbone)} raised {type(error).__name__}: {clean(str(error))[:500]}"
+        message = f"the backbone {_name(backbone)} raised {in_words(error)}"
         raise BackboneError(message, cause="broke") from error
     if not isinstance(reply, Completion) or not isinstance(reply.text, str):
         message = f"the backbone {_name(backbone)} returned {type(reply).__name__}; complete() must return a Completion with text"

@@ -18,6 +18,7 @@ from typing import Any
 
 from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, HarnesslabError
 from harnesslab.harness.toolschema import checked
+from harnesslab.plaintext import in_words
 from harnesslab.redaction import scrub_head
 from harnesslab.rollout.calls import CALLS, Overran
 from harnesslab.rollout.env import Action, Environment, TextEnv
@@ -193,8 +194,7 @@ def _named(what: str) -> Iterator[None]:
     except HarnesslabError as error:
         raise EnvironmentFault(f"the environment's {what} failed: {error}") from error
     except (Exception, SystemExit) as error:
-        text = clean(str(error))[:500]
-        raise EnvironmentFault(f"the environment's {what} raised {type(error).__name__}: {text}") from error
+        raise EnvironmentFault(f"the environment's {what} raised {in_words(error)}") from error
 
 
 def _lie(message: str) -> EnvironmentFault:
@@ -223,7 +223,9 @@ def _text(observation: Any, limit: int = OBSERVATION_LIMIT) -> str:
     try:
         text = clean(observation if isinstance(observation, str) else str(observation))
     except Exception as error:
-        raise _lie(f"the environment returned a {type(observation).__name__} that has no text: {error}") from error
+        raise _lie(
+            f"the environment returned a {type(observation).__name__} that has no text: {in_words(error)}"
+        ) from error
     cut = f"\n[{len(text) - limit} characters cut]" if len(text) > limit else ""
     return scrub_head(text, limit) + cut
 

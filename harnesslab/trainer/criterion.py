@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harnesslab.errors import ConfigError, CriterionFault, HarnesslabError, UnmeasurableRun
+from harnesslab.plaintext import in_words
 from harnesslab.rollout.metrics import METRICS, Metric
 from harnesslab.rollout.records import Episode
 from harnesslab.trainer.pairs import Pair, changed_tasks
@@ -180,7 +181,7 @@ def ask(criterion: Criterion, pairs: Sequence[Pair]) -> Judgement:
     except HarnesslabError:
         raise
     except Exception as error:
-        raise CriterionFault(f"{name}.judge raised {type(error).__name__}: {error}") from error
+        raise CriterionFault(f"{name}.judge raised {in_words(error)}") from error
     if not isinstance(said, Judgement):
         raise CriterionFault(f"{name}.judge must return a Judgement, not {type(said).__name__}")
     value: Any = said.value

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harnesslab.errors import EnvironmentFault
-from harnesslab.harness import Context, Pipeline, load_harness
+from harnesslab.harness import Context, Pipeline, load_harness, toolschema
 from harnesslab.harness.protocol import parse
 from harnesslab.harness.toolschema import checked, properties, required, sole_parameter, types
 from harnesslab.rollout.guard import GuardedEnv
@@ -88,3 +88,10 @@ def test_types_through_references_and_unions() -> None:
     one = tool(root)
     assert [types(one, key) for key in "abcd"] == [("array",), ("integer", "null"), ("integer", "string"), ("string",)]
     assert sole_parameter(one) == "a" and required(one) == ("a",)
+
+
+def test_a_reference_at_the_top_is_followed() -> None:
+    place = {"type": "object", "properties": {"at": {"$ref": "#/$defs/Number"}}, "required": ["at"]}
+    schema = {"$ref": "#/$defs/Place", "$defs": {"Place": place, "Number": {"type": "integer"}}}
+    (tool,) = toolschema.checked([{"type": "function", "function": {"name": "go", "parameters": schema}}])
+    assert toolschema.sole_parameter(tool) == "at" and toolschema.types(tool, "at") == ("integer",)
