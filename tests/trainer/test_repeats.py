@@ -103,7 +103,7 @@ def test_every_place_counts_tasks(
     assert (len(verdict.solved["baseline"]), len(verdict.solved["candidate"]), verdict.tasks) == (old, new, tasks)
     assert verdict.gain == new - old == sum(f.after - f.before for f in verdict.flips)
     assert f"solved {old} -> {new} of {tasks} tasks" in repr(loss)
-    assert f"Solved {old} → {new} of {tasks} tasks played." in loss._repr_html_()
+    assert f"Solved {old} → {new} of {tasks} tasks." in loss._repr_html_()
     for run, count in ((loss.baseline, old), (loss.measured, new)):
         assert (run.solved, run.tasks, len(run.solved_tasks())) == (count, tasks, count)
         assert (
@@ -126,7 +126,8 @@ def test_every_place_counts_tasks(
         repo, runs = lab.repo, lab.runs
 
     score, _, _ = overview._measured(Looked(), lab.repo, loss.measured.commit)  # type: ignore[arg-type]
-    assert score == {"solved": new, "total": tasks, "split": "gate"}
+    assert score is not None
+    assert score.model_dump() == {"solved": new, "total": tasks, "split": "gate"}
 
 
 def test_the_probe_counts_tasks_that_turn(open_lab: Callable[..., Any]) -> None:
@@ -165,7 +166,7 @@ def test_what_could_not_be_scored_is_in_none_of_the_counts(open_lab: Callable[..
     verdict = loss.verdict
     assert verdict.tasks == 7 and (len(verdict.solved["baseline"]), len(verdict.solved["candidate"])) == (0, 7)
     assert "not scorable with the candidate: gate-0" in verdict.why
-    assert "Solved 0 → 7 of 7 tasks played." in verdict_html(verdict.to_json())
+    assert "Solved 0 → 7 of 7 tasks." in verdict_html(verdict.to_json())
 
 
 outcomes = st.lists(
