@@ -35,6 +35,7 @@ SLOW = (
     "rollout/test_splits.py::test_ten_thousand_tasks_take_seconds",
     "server",
     "store/test_crash.py",
+    "store/test_edits.py",
     "store/test_index.py",
     "store/test_links_out.py",
     "store/test_locks_of_git.py",
@@ -53,6 +54,8 @@ SLOW = (
     "trainer/test_mining_end_to_end.py",
     "trainer/test_mining_estimator.py",
     "trainer/test_owners.py",
+    "trainer/test_plugins.py",
+    "trainer/test_transfer.py",
 )
 """What `make quick` leaves out: folders, modules and tests that take seconds each."""
 
