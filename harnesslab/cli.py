@@ -197,7 +197,7 @@ def lab_rejected(path: LabPath, limit: int = 50) -> None:
 
 @lab.command("pending")
 def lab_pending(path: LabPath, limit: int = 50) -> None:
-    """List candidates without a verdict."""
+    """List candidates that wait for a decision, measured ones with their verdict."""
     typer.echo(repr(_open(path).pending(limit)))
 
 

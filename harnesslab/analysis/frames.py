@@ -95,7 +95,8 @@ def candidates(repo: LabRepo) -> pd.DataFrame:
         "created",
         "decided_at",
     )
-    frame = pd.DataFrame([{name: getattr(row, name) for name in names} for row in _all(repo)], columns=list(names))
+    rows = [{name: getattr(row, name) for name in names} | {"decided_by": _decider(row)} for row in _all(repo)]
+    frame = pd.DataFrame(rows, columns=list(names))
     for name in ("created", "decided_at"):
         frame[name] = pd.to_datetime(frame[name].astype("float64"), unit="s", utc=True)
     return frame
@@ -130,6 +131,11 @@ def flips(verdict: Verdict | Mapping[str, Any]) -> pd.DataFrame:
     read = read_verdict(verdict)
     rows = [asdict(flip) for flip in read.flips] if read is not None else []
     return pd.DataFrame(rows, columns=["task", "before", "after", "incidental"])
+
+
+def _decider(row: Candidate) -> str | None:
+    decider = who_decided(row.verdict)
+    return decider.kind if decider is not None else None
 
 
 def _all(repo: LabRepo) -> Sequence[Candidate]:

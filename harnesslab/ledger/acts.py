@@ -263,7 +263,7 @@ class Ledger:
 
 
 _CHOICE: dict[Act, Choice] = {"promote": "promote", "reject": "reject", "shelve": "undecided"}
-_ACT: dict[Choice, Act] = {choice: act for act, choice in _CHOICE.items()}
+_ACT: dict[Choice, Act] = {"promote": "promote", "reject": "reject", "undecided": "shelve"}
 _BECAME: dict[Act, str] = {"promote": "is the baseline now", "reject": "was rejected", "shelve": "was shelved"}
 _DO: dict[Act, Callable[[Ledger, Plan, str, str], Done]] = {
     "promote": Ledger._by_person,

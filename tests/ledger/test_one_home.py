@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harnesslab
@@ -58,6 +58,7 @@ NOTES = st.dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(NOTES)
 def test_any_note_can_be_read(note: dict[str, Any]) -> None:
     verdict = read_verdict(note | {"criterion": "Net"})
