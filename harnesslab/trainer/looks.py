@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harnesslab.lab import Lab
+from harnesslab.ledger import read_verdict
 from harnesslab.store import Candidate
 from harnesslab.trainer.criterion import Criterion
 
@@ -39,7 +40,8 @@ def look_at(lab: Lab, candidate: Candidate, criterion: Criterion, *, greedy: boo
     repeats = _numbers(candidate.verdict, "repeats")
     rows = lab.repo.candidates(limit=ALL).rows
     looks = [number for row in rows for number in _numbers(row.verdict, "looks")]
-    undecided = candidate.verdict is not None and candidate.verdict.get("decision") == "undecided"
+    verdict = read_verdict(candidate.verdict)
+    undecided = verdict is not None and verdict.decision == "undecided"
     own = _numbers(candidate.verdict, "looks")
     if own and (greedy or not undecided):
         look, passes, earlier, first = own[-1], len(own), repeats[:-1], repeats[-1]
