@@ -136,7 +136,7 @@ def test_finds_by_name_and_by_path(folder: Path, tmp_path: Path) -> None:
     other.touch()
     assert find_model(other).name == "my model" and find_model(str(other)).require() == other
     assert find_model(tmp_path / MODELS["smollm2-135m"].file).name == "smollm2-135m"
-    with pytest.raises(BackboneError, match="no known local model"):
+    with pytest.raises(BackboneError, match="neither a known local model"):
         find_model("gpt-5-mini")
 
 

@@ -51,7 +51,7 @@ def test_scripts() -> None:
     ]
     listed = LLM.scripted(["a", "b"])
     assert texts(listed, [Request(MESSAGES)] * 2) == ["a", "b"]
-    with pytest.raises(BackboneError, match="used up after 2"):
+    with pytest.raises(BackboneError, match="ended after 2"):
         texts(listed, [Request(MESSAGES)])
 
 
