@@ -48,7 +48,12 @@ class Wrapper(Backbone):
         return await ask(self._backbone, request, repeat)
 
     def __repr__(self) -> str:
-        return repr(self._backbone)
+        return shown(self._backbone)
+
+
+def shown(backbone: object) -> str:
+    """How a backbone shows itself; the name of its class where that would be an address in memory."""
+    return type(backbone).__name__ if type(backbone).__repr__ is object.__repr__ else f"{backbone!r}"
 
 
 def as_backbone(backbone: MinimalBackbone) -> Backbone:

@@ -20,7 +20,7 @@ from harnesslab.harness.pipeline import Pipeline
 from harnesslab.llm.aside import ask
 from harnesslab.llm.replies import tool_calls
 from harnesslab.llm.types import Backbone, Completion, MinimalBackbone, Request
-from harnesslab.llm.wrapper import as_backbone
+from harnesslab.llm.wrapper import as_backbone, shown
 from harnesslab.plaintext import in_words
 from harnesslab.rollout.control import tool_calls as possible_calls
 from harnesslab.rollout.env import Task, TextEnv
@@ -231,21 +231,15 @@ async def _complete(backbone: Backbone, request: Request, repeat: int, limits: L
     except HarnesslabError:
         raise
     except TimeoutError as error:
-        message = f"the backbone {_name(backbone)} did not reply within {limits.reply:g} s"
+        message = f"the backbone {shown(backbone):.80} did not reply within {limits.reply:g} s"
         raise BackboneError(message, cause="timeout") from error
     except Exception as error:
-        message = f"the backbone {_name(backbone)} raised {in_words(error)}"
+        message = f"the backbone {shown(backbone):.80} raised {in_words(error)}"
         raise BackboneError(message, cause="broke") from error
     if not isinstance(reply, Completion) or not isinstance(reply.text, str):
-        message = f"the backbone {_name(backbone)} returned {type(reply).__name__}; complete() must return a Completion with text"
+        message = f"the backbone {shown(backbone):.80} returned {type(reply).__name__}; complete() must return a Completion with text"
         raise BackboneError(message, cause="broke")
     return replace(reply, tool_calls=tool_calls(reply.tool_calls)) if reply.tool_calls else reply
-
-
-def _name(backbone: Backbone) -> str:
-    """How it shows itself; the name of its class where that would be an address in memory."""
-    plain = type(backbone).__repr__ is object.__repr__
-    return type(backbone).__name__ if plain else f"{backbone!r:.80}"
 
 
 def _seeded(request: Request, key: tuple[int, ...], number: int) -> Request:

@@ -67,7 +67,7 @@ def test_a_dead_backbone_stops_the_run_after_keeping_what_was_finished() -> None
         found.append(episode)
         return False
 
-    with pytest.raises(BackboneError, match="used up"):
+    with pytest.raises(BackboneError, match="ended after"):
         asyncio.run(Runner(world, llm).run(jobs(world), sink))
     assert [episode.task_id for episode in found] == ["search-0", "search-1"]
     assert world.made[0].closed

@@ -156,7 +156,7 @@ async def test_an_unexpected_error_keeps_its_details_to_the_log(
     def broken(*_: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("harnesslab.server.core.overview.version", broken)
+    monkeypatch.setattr("harnesslab.server.core.labs.Lab.version", broken)
     status, problem = await fetch("live", lab=LAB)
     assert (status, problem["code"]) == (500, "internal") and "secret" not in problem["message"]
 

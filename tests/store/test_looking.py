@@ -360,7 +360,7 @@ def test_a_name_that_some_file_system_cannot_hold_is_refused_when_proposed(name:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"SKILL/new.yaml": "1"}, "same name"), ({"skill/PLAN.yaml": "1"}, "one name"), ({"\u00e9": "1", "e\u0301": "2"}, "one name"),
+        ({"SKILL/new.yaml": "1"}, "same name"), ({"skill/PLAN.yaml": "1"}, "same name"), ({"\u00e9": "1", "e\u0301": "2"}, "same name"),
         ({"stra\u00dfe": "1", "STRASSE": "2"}, "same name"), ({"harness.toml/x": "1"}, "both a file and a folder"),
         ({"skill": "1"}, "both a file and a folder"), ({"a": "1", "a/b": "1"}, "both a file and a folder"),
         ({"a": 5}, "text or bytes"), ({"a": "\ud800"}, "UTF-8"), ({"a": ["1"]}, "text or bytes"),
