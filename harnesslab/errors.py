@@ -148,6 +148,18 @@ class BrokenPlugin(UserWarning):
     """A plug-in of an installed package cannot be used and was left out; names it and says why."""
 
 
+class TasksLeftOut(UserWarning):
+    """Some of an environment's tasks cannot be played here; says which, and why."""
+
+    SHOWN = 5
+
+    def __init__(self, where: str, reasons: Mapping[str, str]):
+        lines = [f"  {name}: {reason}" for name, reason in list(reasons.items())[: self.SHOWN]]
+        more = [f"  and {len(reasons) - self.SHOWN} more"] if len(reasons) > self.SHOWN else []
+        count = "1 task" if len(reasons) == 1 else f"{len(reasons)} tasks"
+        super().__init__("\n".join([f"{count} of {where} cannot be played here and are left out:", *lines, *more]))
+
+
 class FailedCallback(UserWarning):
     """A callback raised. The training goes on; further errors of the same callback are not reported."""
 

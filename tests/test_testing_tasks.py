@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from harnesslab.cli import app
 from harnesslab.envtools import new
-from harnesslab.errors import EnvironmentFault
+from harnesslab.errors import EnvironmentFault, TasksLeftOut
 from harnesslab.rollout.env import SPLITS, Action, Policy, Split, Task
 from harnesslab.rollout.registry import load_environment
 from harnesslab.testing import check_env, check_tasks
@@ -221,9 +221,9 @@ def test_a_folder_of_tasks_is_checked_by_its_path(tmp_path: Path, monkeypatch: p
         assert shown.exit_code == 1 and set(rows) == {"good", "free", "bad"}
         assert (rows["good"]["oracle"], rows["good"]["null"], rows["good"]["reason"]) == ("solved", "not solved", "")
         assert rows["free"]["null"] == "solved" and not rows["bad"]["playable"] and "task.toml" in rows["bad"]["reason"]
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(TasksLeftOut, match="bad: "):
         left = load_environment("terminal", tasks=str(tasks))
-    assert {task.id for split in SPLITS for task in left.tasks(split)} == {"good"}
+        assert {task.id for split in SPLITS for task in left.tasks(split)} == {"good"}
     (tasks / "good" / "task.toml").write_text("b=", "utf-8")
     (tasks / "free" / "task.toml").write_text("b=", "utf-8")
     shown = CliRunner().invoke(app, ["envs", "check", "tasks"])

@@ -141,10 +141,11 @@ def check_tasks(
         options = {**found, **options}
     try:
         environment = load_environment(env, null_solved=True, **options) if isinstance(env, str) else env
+        # An environment in a process of its own is made at the first question.
+        table = TaskTable(environment.name, environment.version)
     except NothingPlayable as error:
         rows = [TaskRow(name, "-", False, reason=reason) for name, reason in error.unplayable.items()]
         return TaskTable(str(env), "", rows)
-    table = TaskTable(environment.name, environment.version)
     for row in _rows(environment, splits, limit, table):
         table.rows.append(row)
         told(row)

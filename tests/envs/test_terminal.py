@@ -15,14 +15,14 @@ pytest.importorskip("yaml")
 pytest.importorskip("e2b_dockerfile_utils")
 pytest.importorskip("ctrf")
 
-from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
+from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, TasksLeftOut
 from harnesslab.rollout.env import SPLITS
 from harnesslab.rollout.registry import load_environment
 from harnesslab_envs.sandbox import Engine, EngineError, Limits, missing
 from harnesslab_envs.sandbox.engine import VARIABLE
 from harnesslab_envs.terminal import backends
 from harnesslab_envs.terminal.backends import Bubblewrap, Docker, choose, image_name
-from harnesslab_envs.terminal.env import TasksLeftOut, environment
+from harnesslab_envs.terminal.env import environment
 from harnesslab_envs.terminal.spec import read_files, read_folder
 from tests.envs.engine_image import base_image, engine_or_skip
 

@@ -13,7 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, NothingPlayable, OrderError
+from harnesslab.errors import (
+    ConfigError,
+    EnvironmentFault,
+    EnvironmentUnavailable,
+    NothingPlayable,
+    OrderError,
+    TasksLeftOut,
+)
 from harnesslab.rollout.env import JSON, SPLITS, Action, Policy, Split, Task
 from harnesslab_envs.picking import picked
 from harnesslab_envs.sandbox import Confined, Limits, MachineGone, shown
@@ -34,10 +41,8 @@ NEXT_PART = "This part of the task is finished. The next part:"
 SETUP_SECONDS = 300.0
 SOLUTION_SECONDS = 3_600.0
 SPARE_S = 120.0
-SHOWN = 5
 REWARDS = 64
 """Named rewards that a record keeps."""
-"""Tasks that a warning names."""
 
 TOOLS: tuple[dict[str, JSON], ...] = (
     {
@@ -218,10 +223,6 @@ class TerminalEnv:
         }
 
 
-class TasksLeftOut(UserWarning):
-    """Some tasks of a folder cannot be played here; says which, and why."""
-
-
 class TerminalTasks:
     """The environment over a folder of tasks. ``unplayable`` says for each task that is left out why."""
 
@@ -257,10 +258,7 @@ class TerminalTasks:
         if not self._specs:
             raise ConfigError(f"{folder} holds no tasks: no folder in it has a task.yaml or a task.toml.")
         if self.unplayable:
-            lines = [f"  {name}: {reason}" for name, reason in list(self.unplayable.items())[:SHOWN]]
-            more_lines = [f"  and {len(self.unplayable) - SHOWN} more"] if len(self.unplayable) > SHOWN else []
-            told = [f"{len(self.unplayable)} tasks of {folder} are left out:", *lines, *more_lines]
-            warnings.warn("\n".join(told), TasksLeftOut, stacklevel=3)
+            warnings.warn(TasksLeftOut(str(folder), self.unplayable), stacklevel=3)
         graded = f"@{solved_at:g}" if solved_at != 1.0 else ""
         self.version = f"2+{digest.hexdigest()[:12]}{graded}{backend.tag}"
         # A reset builds; the last step runs the tests. The machines keep these deadlines themselves.

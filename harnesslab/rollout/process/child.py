@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harnesslab.errors import ConfigError, EnvironmentCrash, EnvironmentFault, EnvironmentUnavailable
+from harnesslab.errors import ConfigError, EnvironmentCrash, EnvironmentFault, EnvironmentUnavailable, NothingPlayable
 from harnesslab.rollout.process import bootstrap
 from harnesslab.rollout.process.channel import Channel, Closed, Late
 from harnesslab.rollout.process.frames import FrameError, decode, encode
@@ -40,6 +40,16 @@ FIXED = {
 }
 
 
+AS_LONG_AS = {
+    "version": "tasks",
+    "instructions": "tasks",
+    "constants": "tasks",
+    "unplayable": "tasks",
+    "policy_act": "policy",
+}
+"""Requests that have the deadline of another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deadlines:
     """Seconds that each request may take before the process is killed."""
@@ -53,10 +63,7 @@ class Deadlines:
 
     def of(self, what: str) -> float:
         """The deadline of a request."""
-        kind = {"version": "tasks", "instructions": "tasks", "constants": "tasks", "policy_act": "policy"}.get(
-            what, what
-        )
-        return float(getattr(self, kind))
+        return float(getattr(self, AS_LONG_AS.get(what, what)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +280,9 @@ class Child:
             return EnvironmentUnavailable(text)
         if kind == "config":
             return ConfigError(text)
+        if kind == "unplayable":
+            reasons = error.get("unplayable")
+            return NothingPlayable(text, reasons if isinstance(reasons, dict) else {})
         if kind == "told":
             return EnvironmentFault(text)
         if kind == "memory":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harnesslab.errors import EnvironmentFault, OrderError
+from harnesslab.errors import EnvironmentFault, OrderError, TasksLeftOut
 from harnesslab.rollout.env import JSON, Action, Policy, Split, Task
 from harnesslab.rollout.process.child import Child, Launch
 from harnesslab.rollout.process.pool import Pool
@@ -53,8 +54,13 @@ class ProcessEnvironment:
             return self._version
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        """The tasks of a split. Raises EnvironmentUnavailable where data is missing, EnvironmentFault on a lie."""
+        """The tasks of a split. Raises EnvironmentUnavailable where data is missing, EnvironmentFault on a lie.
+
+        Warns (TasksLeftOut) once, at the first listing, of tasks that cannot be played.
+        """
         with self._lock:
+            if not self._tasks and self.unplayable:
+                warnings.warn(TasksLeftOut(f"the environment '{self.launch.name}'", self.unplayable), stacklevel=2)
             if split not in self._tasks:
                 found = self._ask("tasks", split=split)
                 try:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
+from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, NothingPlayable
 from harnesslab.rollout.env import Environment, Policy, TextEnv
 from harnesslab.rollout.null import null_of
 from harnesslab.rollout.options import check_options
@@ -161,6 +161,8 @@ def _reply(server: Server, request: dict[str, Any]) -> bytes:
         return _error(number, "fault", f"returned a value that cannot be sent: {error}")
     except EnvironmentUnavailable as error:
         return _error(number, "unavailable", str(error))
+    except NothingPlayable as error:
+        return _error(number, "unplayable", str(error), unplayable=error.unplayable)
     except ConfigError as error:
         return _error(number, "config", str(error))
     except EnvironmentFault as error:
@@ -174,8 +176,8 @@ def _reply(server: Server, request: dict[str, Any]) -> bytes:
         return _error(number, "fault", f"raised {type(error).__name__}: {error}")
 
 
-def _error(number: Any, kind: str, text: str) -> bytes:
-    return encode({"id": number, "error": {"kind": kind, "text": text[:ERROR_LIMIT]}})
+def _error(number: Any, kind: str, text: str, **more: Any) -> bytes:
+    return encode({"id": number, "error": {"kind": kind, "text": text[:ERROR_LIMIT], **more}})
 
 
 def _read(channel: socket.socket) -> bytes | None:

@@ -7,6 +7,7 @@
 | ``tasks`` | ``split`` | a list of tasks, see :func:`pack_task` |
 | ``instructions`` | ``split`` | a list of texts, one a task, empty if the environment does not give them |
 | ``constants`` | | a list of actions, empty if the environment names none |
+| ``unplayable`` | | the reasons by task id, empty if every task can be played |
 | ``reset`` | ``seed``, ``options`` | ``[observation, info]`` |
 | ``step`` | ``action`` | ``[observation, reward, terminated, truncated, info]`` |
 | ``close`` | | null |
@@ -14,8 +15,9 @@
 | ``policy_act`` | ``policy``, ``observation``, ``info`` | an action |
 
 An error is ``{"kind", "text"}``. ``kind`` is ``unavailable`` (data or packages are missing), ``config`` (an option is
-wrong), ``told`` (an EnvironmentFault of the environment's own), ``memory``, or ``fault`` (anything else; the text goes
-on "the environment's step ..."). Standard library only: the child reads this, too.
+wrong), ``unplayable`` (no task can be played; a third key, ``unplayable``, holds the reasons by task id), ``told`` (an
+EnvironmentFault of the environment's own), ``memory``, or ``fault`` (anything else; the text goes on "the environment's
+step ..."). Standard library only: the child reads this, too.
 """
 
 from __future__ import annotations

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 import harnesslab
-from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable
+from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavailable, NothingPlayable, TasksLeftOut
 from harnesslab.rollout.env import TextEnv
-from harnesslab.rollout.process.child import Child
+from harnesslab.rollout.process.child import Child, Deadlines
 from harnesslab.rollout.process.environment import ProcessEnvironment
 from harnesslab.rollout.process.pool import Pool
+from harnesslab.rollout.process.serve import _HANDLERS
 from harnesslab.rollout.registry import load_environment
 from tests.rollout.process.conftest import FAULTY, gone_soon, is_there
 
@@ -207,8 +208,26 @@ def test_missing_data_is_told_as_it_is(faulty: Make) -> None:
         _ = faulty(broken="version").version
 
 
+@pytest.mark.parametrize("request_name", sorted(_HANDLERS))
+def test_every_request_has_a_deadline(request_name: str) -> None:
+    assert Deadlines().of(request_name) > 0
+
+
+def test_tasks_that_are_left_out_are_told_with_their_reasons(faulty: Make) -> None:
+    world = faulty(unplayable={"north": "its map is torn"})
+    assert world.unplayable == {"north": "its map is torn"} and faulty().unplayable == {}
+    with pytest.warns(TasksLeftOut, match="1 task of the environment 'faulty'.*\\n  north: its map is torn"):
+        world.tasks("search")
+
+
+def test_an_environment_without_a_playable_task_says_why(faulty: Make) -> None:
+    with pytest.raises(NothingPlayable, match="no room has a floor") as caught:
+        _ = faulty(broken="all").name
+    assert caught.value.unplayable == {"north": "no floor", "south": "no floor"}
+
+
 def test_wrong_options_are_told_with_the_right_ones(faulty: Make) -> None:
-    with pytest.raises(ConfigError, match=r"'colour'.*Its options: faults, broken"):
+    with pytest.raises(ConfigError, match=r"'colour'.*Its options: faults, broken, unplayable"):
         _ = faulty(colour="red").name
 
 

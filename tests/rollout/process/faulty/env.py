@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable
+from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable, NothingPlayable
 from harnesslab.rollout.env import Task
 
 
@@ -127,8 +127,8 @@ class World:
 
     name, max_steps = "faulty", 5
 
-    def __init__(self, faults: list[str], broken: str):
-        self.faults, self.broken = faults, broken
+    def __init__(self, faults: list[str], broken: str, unplayable: dict[str, str]):
+        self.faults, self.broken, self.unplayable = faults, broken, unplayable
 
     @property
     def version(self) -> str:
@@ -166,7 +166,9 @@ class World:
         return Path(__file__).parent / "starter"
 
 
-def environment(faults: list[str] | None = None, broken: str = "") -> World:
+def environment(faults: list[str] | None = None, broken: str = "", unplayable: dict[str, str] | None = None) -> World:
     if broken == "import":
         raise ImportError("no module named corridor_engine")
-    return World(faults or [], broken)
+    if broken == "all":
+        raise NothingPlayable("no room has a floor", {"north": "no floor", "south": "no floor"})
+    return World(faults or [], broken, unplayable or {})
