@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from harnesslab.errors import BackboneError, ConfigError
 from harnesslab.llm.body import Constrain, Sampling
 from harnesslab.llm.chat import ChatBackbone
-from harnesslab.llm.control import Null, RandomControl, Script, Scripted
+from harnesslab.llm.control import FirstControl, Null, OverlapControl, RandomControl, Script, Scripted
 from harnesslab.llm.failures import NO_KEY, public_url
 from harnesslab.llm.probe import Server, probe
 from harnesslab.llm.quirks import quirk_of
@@ -192,6 +192,16 @@ class LLM(ChatBackbone):
     def random(seed: int = 0) -> RandomControl:
         """The random control: picks at random among whatever the harness leaves."""
         return RandomControl(seed)
+
+    @staticmethod
+    def first() -> FirstControl:
+        """The control that always takes the first option that the harness leaves."""
+        return FirstControl()
+
+    @staticmethod
+    def overlap() -> OverlapControl:
+        """The control that takes the option that shares most words with the task and that it has not taken yet."""
+        return OverlapControl()
 
     @staticmethod
     def scripted(script: Script | Sequence[str], name: str = "scripted") -> Scripted:

@@ -1,4 +1,4 @@
-"""Backbones that stand in a model's place: the random control, a script, and a constant."""
+"""Backbones that stand in a model's place: controls without a mind, a script, and a constant."""
 
 from __future__ import annotations
 
@@ -61,6 +61,84 @@ class RandomControl(Backbone):
         return f"LLM.random({self.seed})"
 
 
+class Mindless(Backbone):
+    """A control that picks by a rule among the replies that the harness leaves; asks the episode loop for them, as a model never does.
+
+    It picks among ``request.choices``, else among ``request.options``, else among the words of the last user message. Where tools are
+    sent along, an option that is a JSON object of a name and arguments is uttered as a native call of that tool.
+    """
+
+    constrains = True
+    control = True
+    kind = ""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The kind of control; there is nothing else to it."""
+        return {"kind": f"{self.kind} control", "model": self.kind}
+
+    def pick(self, among: Sequence[str], request: Request) -> str:
+        """The reply, one of ``among``, which is never empty."""
+        raise NotImplementedError
+
+    async def complete(self, request: Request, *, repeat: int = 0) -> Completion:
+        """Pick a reply."""
+        among = request.choices or request.options or tuple(dict.fromkeys(_last_words(request.messages))) or ("",)
+        text = self.pick(among, request)
+        calls = _native(text) if request.tools else ()
+        sent = {"model": self.kind, "messages": list(request.messages)}
+        return Completion(text="" if calls else text, tool_calls=calls, model=self.kind, body=sent)
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+    def __repr__(self) -> str:
+        return f"LLM.{self.kind}()"
+
+
+class FirstControl(Mindless):
+    """Always the first reply that is left."""
+
+    kind = "first"
+
+    def pick(self, among: Sequence[str], request: Request) -> str:
+        """The first one."""
+        return among[0]
+
+
+class OverlapControl(Mindless):
+    """The reply that shares most words with the task, without repeating itself.
+
+    Each word counts once, in any case; of two that share as many the shorter one counts, then the first. What was replied earlier in the
+    episode is taken again only when everything was, and then the least recent.
+    """
+
+    kind = "overlap"
+
+    def pick(self, among: Sequence[str], request: Request) -> str:
+        """The best one that is new."""
+        past = {_key(reply): place for place, reply in enumerate(request.past)}
+        task = _words(request.instruction)
+
+        def rank(place: int) -> tuple[int, int, int, int]:
+            words = _words(among[place])
+            return (past.get(_key(among[place]), -1), -len(words & task), len(words), place)
+
+        return among[min(range(len(among)), key=rank)]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text.casefold()))
+
+
+def _key(reply: str) -> str:
+    """The reply as it is compared: JSON whatever its spaces and the order of its keys."""
+    try:
+        return json.dumps(json.loads(reply), sort_keys=True)
+    except ValueError:
+        return " ".join(reply.split())
+
+
 def _native(text: str) -> tuple[dict[str, Any], ...]:
     """The reply as one tool call; empty where it is not an object of a name and arguments."""
     try:
@@ -72,9 +150,13 @@ def _native(text: str) -> tuple[dict[str, Any], ...]:
     return tool_calls({"id": "call-0", **value})
 
 
-def _babble(messages: Sequence[Mapping[str, Any]], dice: random.Random) -> str:
+def _last_words(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     last = next((message.get("content") for message in reversed(messages) if message.get("role") == "user"), None)
-    words = re.findall(r"\w+", str(last or ""))
+    return re.findall(r"\w+", str(last or ""))
+
+
+def _babble(messages: Sequence[Mapping[str, Any]], dice: random.Random) -> str:
+    words = _last_words(messages)
     return " ".join(dice.choice(words) for _ in range(dice.randint(1, 6))) if words else ""
 
 

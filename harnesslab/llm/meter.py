@@ -220,7 +220,7 @@ class Meter:
     def _usage_of(self, completion: Completion) -> Usage:
         if completion.cached:
             return Usage(cached=1)
-        price = self._price(completion.model)
+        price = self.price(completion.model)
         tokens = (completion.prompt_tokens, completion.completion_tokens)
         money = price.of(*tokens) if price else 0.0
         return Usage(1, 0, *tokens, completion.seconds, money, int(price is None and sum(tokens) > 0))
@@ -261,7 +261,8 @@ class Meter:
         with self._lock:
             return {role: asdict(used) for role, used in self._used.items()}
 
-    def _price(self, model: str) -> Price | None:
+    def price(self, model: str) -> Price | None:
+        """The price of a model; None where the table has none. A local GGUF costs nothing."""
         if model.endswith(".gguf"):
             return Price(0.0, 0.0)
         names = [name for name in self.prices if model.startswith(name)]

@@ -13,7 +13,8 @@ class Request:
 
     ``messages`` are OpenAI chat messages. ``choices``: the reply must be one of these texts exactly.
     ``seed``, ``temperature`` and ``max_tokens`` override the backbone's own sampling where set.
-    ``options`` is never sent: the complete replies that a control backbone may pick from.
+    The last three are never sent, and only a control gets them: the complete replies that it may pick from, the task's
+    instruction, and its earlier replies in the episode, oldest first.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -23,6 +24,8 @@ class Request:
     max_tokens: int | None = None
     seed: int | None = None
     options: tuple[str, ...] = ()
+    instruction: str = ""
+    past: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,8 @@ async def _steps(
             temperature=ready.draft.temperature,
             max_tokens=ready.draft.max_tokens,
             options=(ready.options or possible_calls(context)) if control else (),
+            instruction=seen.instruction if control else "",
+            past=tuple(turn.raw for turn in turns) if control else (),
         )
         key = (seed, episode.seed, episode.repeat, index)
         replies = await _ask(backbone, request, ready.draft.samples, key, spend, limits)

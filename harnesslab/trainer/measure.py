@@ -19,6 +19,7 @@ from harnesslab.lab import Lab
 from harnesslab.ledger import whoami
 from harnesslab.llm.types import Completion, MinimalBackbone
 from harnesslab.plaintext import counted
+from harnesslab.rollout.deaf import world_for
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, tasks_of
 from harnesslab.rollout.episode import Limits
 from harnesslab.rollout.identity import digest, identity_of, measurement_identity
@@ -113,7 +114,7 @@ class Measurer:
     def runner(self) -> Runner:
         """A runner with this measurer's budget, workers and seed."""
         return Runner(
-            self.world,
+            world_for(self.world, self.backbone),
             self.backbone,
             budget=self.budget,
             workers=self.workers,

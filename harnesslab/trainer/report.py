@@ -40,6 +40,14 @@ def result_row(lab: Lab, run: Run, *, harness: str) -> dict[str, Any]:
     }
 
 
+def wilson_percent(solved: int, tasks: int) -> tuple[float, float]:
+    """The 95% interval of a share of tasks, in percent."""
+    from harnesslab.analysis.statistics import wilson
+
+    low, high = wilson(solved, tasks)
+    return round(100 * low, 1), round(100 * high, 1)
+
+
 def forced_share(episodes: Iterable[Episode]) -> float:
     """Share of executed actions that are not the model's own; 0.0 when nothing was executed.
 

@@ -24,6 +24,7 @@ from harnesslab.rollout.runner import Job
 from harnesslab.trainer.callbacks import Callback, Callbacks, Training
 from harnesslab.trainer.conditions import Conditions, make_meter
 from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_lab, open_llm, read_config
+from harnesslab.trainer.controls import Controls
 from harnesslab.trainer.criterion import Criterion, StrictPareto
 from harnesslab.trainer.decide import Decider
 from harnesslab.trainer.epochs import Epochs
@@ -43,7 +44,7 @@ from harnesslab.trainer.parts import check_parts
 from harnesslab.trainer.probe import Probe, probe
 from harnesslab.trainer.proposal import Proposal, Proposals
 from harnesslab.trainer.scan import refuse_leaks
-from harnesslab.trainer.sealed import open_sealed
+from harnesslab.trainer.sealed import open_sealed, sealed_cost
 from harnesslab.trainer.typical import typical_episode
 
 T = TypeVar("T")
@@ -260,9 +261,18 @@ class Trainer:
         self.forked |= {fork.task for fork in forks}
         return forks
 
-    def open_sealed(self, controls: Sequence[MinimalBackbone] | None = None) -> Table:
-        """The held-out result, with the random control (or the ``controls`` given) beside it. The opening is recorded."""
-        return open_sealed(self.conditions, self.measure, controls)
+    def open_sealed(self, controls: Controls = None, *, seeds: int | None = None) -> Table:
+        """The held-out result, with controls beside it. Each opening is recorded.
+
+        ``controls``: names of :data:`~harnesslab.trainer.controls.CONTROLS` (``random``, ``first``, ``overlap``, ``deaf``,
+        ``sampling``), ``"all"``, or backbones; by default the random control. ``seeds``: of those that draw, by default 3, and 1
+        for the default control. :meth:`preview_sealed` says what it costs.
+        """
+        return open_sealed(self.conditions, self.measure, self.llm, controls, seeds)
+
+    def preview_sealed(self, controls: Controls = None, *, seeds: int | None = None) -> Table:
+        """What :meth:`open_sealed` would cost at most: episodes, calls, tokens, money, seconds. Opens and spends nothing."""
+        return sealed_cost(self.conditions, self.llm, controls, seeds)
 
     # -- panels ---------------------------------------------------------------------------------------
 

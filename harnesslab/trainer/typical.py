@@ -6,19 +6,25 @@ from harnesslab.store import RunStore
 
 RUNS = 5
 """Latest runs that are looked at."""
+MANY = 100
+"""Latest runs among which those of one model are looked for."""
 
 
-def typical_episode(runs: RunStore) -> dict[str, float] | None:
-    """Means over the episodes of the latest runs: ``steps``, ``tokens``, ``seconds``, and how many ``episodes``.
+def typical_episode(runs: RunStore, backbone: str | None = None) -> dict[str, float] | None:
+    """Means over the episodes of the latest runs: ``steps``, ``tokens`` (of them ``prompt_tokens`` and ``completion_tokens``),
+    ``seconds``, and how many ``episodes``.
 
-    ``None`` when nothing was played yet.
+    ``backbone``: only those of this model. ``None`` when nothing was played yet.
     """
-    rows = [row for run in runs.runs(limit=RUNS) for row in runs.episodes(run["id"]) if row["status"] == "finished"]
+    latest = [run for run in runs.runs(limit=RUNS if backbone is None else MANY) if backbone in (None, run["backbone"])]
+    rows = [row for run in latest[:RUNS] for row in runs.episodes(run["id"]) if row["status"] == "finished"]
     if not rows:
         return None
     return {
         "episodes": len(rows),
         "steps": sum(row["steps"] for row in rows) / len(rows),
+        "prompt_tokens": sum(row["prompt_tokens"] for row in rows) / len(rows),
+        "completion_tokens": sum(row["completion_tokens"] for row in rows) / len(rows),
         "tokens": sum(row["prompt_tokens"] + row["completion_tokens"] for row in rows) / len(rows),
         "seconds": sum(row["seconds"] for row in rows) / len(rows),
     }
