@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from harnesslab.llm import Recording as Recording
     from harnesslab.llm import Request as Request
     from harnesslab.llm import Wrapper as Wrapper
+    from harnesslab.rollout.agent import Agent as Agent
+    from harnesslab.rollout.agent import AgentRun as AgentRun
     from harnesslab.rollout.env import Environment as Environment
     from harnesslab.rollout.env import Policy as Policy
     from harnesslab.rollout.env import Split as Split
@@ -98,6 +100,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "harness": ("Harness",),
     "ledger": ("Flip", "Verdict"),
+    "rollout.agent": ("Agent", "AgentRun"),
     "rollout.env": ("Environment", "Policy", "Split", "Task", "TextEnv"),
     "rollout.records": ("Episode", "Run", "Step"),
     "trainer.anytime": ("AnytimeTest",),

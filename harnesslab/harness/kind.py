@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import importlib.util
 import pkgutil
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
@@ -140,6 +141,15 @@ def known_kinds() -> dict[str, type[Kind[Any]]]:
         _loaded = True
         load_plugins(GROUP, _register)
     return dict(_KINDS)
+
+
+def find_kind(name: str) -> type[Kind[Any]] | None:
+    """The kind of this name; None where there is none. A built-in one is imported alone, others need :func:`known_kinds`."""
+    if not _loaded and name.isidentifier() and name not in _KINDS:
+        module = f"harnesslab.harness.kinds.{name}"
+        if importlib.util.find_spec(module) is not None:  # a built-in kind has the name of its module
+            importlib.import_module(module)
+    return _KINDS.get(name) or known_kinds().get(name)
 
 
 def brought_by(kind: str) -> str:

@@ -18,7 +18,7 @@ from harnesslab.errors import HarnessFileError
 from harnesslab.harness.base import LAYERS, Intervention, Layer
 from harnesslab.harness.context import Protocol
 from harnesslab.harness.files import MANIFEST, check_place, decode, has_meaning, intervention_file, read_folder
-from harnesslab.harness.kind import Kind, Params, When, brought_by, known_kinds
+from harnesslab.harness.kind import Kind, Params, When, brought_by, find_kind, known_kinds
 from harnesslab.harness.pyfile import load_python
 from harnesslab.harness.yamlfile import read_yaml
 
@@ -125,11 +125,12 @@ def load_yaml(path: str, text: str) -> Kind[Any]:
         raise HarnessFileError(path, "must be a mapping with the key 'kind'", line=lines[()])
     data = {key: value for key, value in data.items() if value is not None or key not in ("when", "params", "about")}
     head = _validated(Head, data, path, lines, ())
-    known = known_kinds()
-    cls = known.get(head.kind)
+    cls = find_kind(head.kind)
     line = lines.get(("kind",))
     if cls is None:
-        raise HarnessFileError(path, f"unknown kind '{head.kind}'; {_hint(head.kind, known)}", line=line, key="kind")
+        raise HarnessFileError(
+            path, f"unknown kind '{head.kind}'; {_hint(head.kind, known_kinds())}", line=line, key="kind"
+        )
     layer = path.split("/", 1)[0]
     if layer not in cls.layers:
         message = f"the kind '{head.kind}' belongs in {' or '.join(f'{name}/' for name in cls.layers)}, not in {layer}/"

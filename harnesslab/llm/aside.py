@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
-from harnesslab.llm.chat import ChatBackbone
 from harnesslab.llm.types import Completion, MinimalBackbone, Request
+
+T = TypeVar("T")
 
 GRACE_SECONDS = 1.0
 """How long a loop may take to answer before it counts as blocked."""
@@ -19,10 +22,17 @@ GRACE_SECONDS = 1.0
 
 async def ask(backbone: MinimalBackbone, request: Request, repeat: int) -> Completion:
     """The backbone's reply; raises what it raises. Can be cancelled even where the backbone blocks."""
-    if isinstance(backbone, ChatBackbone) or type(backbone).__module__.startswith("harnesslab."):
+    if any(base.__module__ == "harnesslab.llm.chat" for base in type(backbone).__mro__) or type(
+        backbone
+    ).__module__.startswith("harnesslab."):
         return await backbone.complete(request, repeat=repeat)
+    return await elsewhere(_call(backbone, request, repeat))
+
+
+async def elsewhere(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine of a user's own returns, run on the loop beside this one; raises what it raises."""
     loop = _SIDE.loop()
-    asked = asyncio.run_coroutine_threadsafe(_call(backbone, request, repeat), loop)
+    asked = asyncio.run_coroutine_threadsafe(work, loop)
     try:
         return await asyncio.wrap_future(asked)
     except asyncio.CancelledError:

@@ -7,13 +7,15 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harnesslab.llm.body import Constrain, Sampling, build_body
 from harnesslab.llm.quirks import PLAIN, Quirk
-from harnesslab.llm.record import Recording
 from harnesslab.llm.types import Backbone, Completion, Request
 from harnesslab.redaction import scrub_json
+
+if TYPE_CHECKING:
+    from harnesslab.llm.record import Recording
 
 
 def _scrubbed(completion: Completion) -> Completion:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from harnesslab.errors import ConfigError
 from harnesslab.llm.aside import ask
+from harnesslab.llm.function import Ask, FromCallable
 from harnesslab.llm.types import Backbone, Completion, MinimalBackbone, Request
 
 
@@ -56,7 +58,14 @@ def shown(backbone: object) -> str:
     return type(backbone).__name__ if type(backbone).__repr__ is object.__repr__ else f"{backbone!r}"
 
 
-def as_backbone(backbone: MinimalBackbone) -> Backbone:
-    """The backbone itself where its class is a :class:`Backbone`, else a wrapper that adds the defaults."""
+def as_backbone(backbone: MinimalBackbone | Ask) -> Backbone:
+    """The backbone itself where its class is a :class:`Backbone`, else a wrapper that adds the defaults.
+
+    A callable without ``complete`` is asked with the messages. Raises ConfigError for what is neither.
+    """
+    if not hasattr(type(backbone), "complete") and not hasattr(backbone, "complete"):
+        if not callable(backbone):
+            raise ConfigError(f"a backbone has complete(), or is a callable; {type(backbone).__name__} is neither")
+        return FromCallable(backbone)
     # By its bases: isinstance would read members, and reading one may ask a server.
-    return cast(Backbone, backbone) if Backbone in type(backbone).__mro__ else Wrapper(backbone)
+    return cast(Backbone, backbone) if Backbone in type(backbone).__mro__ else Wrapper(cast(MinimalBackbone, backbone))

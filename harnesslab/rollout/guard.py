@@ -108,8 +108,8 @@ class GuardedEnv:
         observation, info = self._unpack("reset", result, 2)
         public = self._public("reset", info)
         self.seen = Seen(
-            _text(observation),
-            _text(public.get("instruction", ""), INSTRUCTION_LIMIT) or _text(observation),
+            observed(observation),
+            observed(public.get("instruction", ""), INSTRUCTION_LIMIT) or observed(observation),
             _admissible(public),
             _tools(public),
         )
@@ -127,7 +127,7 @@ class GuardedEnv:
             )
         try:
             moved = Moved(
-                observation=_text(observation),
+                observation=observed(observation),
                 invalid=bool(public.get("invalid", False)),
                 terminated=_flag("terminated", terminated),
                 truncated=_flag("truncated", truncated),
@@ -219,7 +219,8 @@ def clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _text(observation: Any, limit: int = OBSERVATION_LIMIT) -> str:
+def observed(observation: Any, limit: int = OBSERVATION_LIMIT) -> str:
+    """What an agent is shown of a value from outside: its text, writable as UTF-8, without known secrets, cut with a mark."""
     try:
         text = clean(observation if isinstance(observation, str) else str(observation))
     except Exception as error:
@@ -236,7 +237,7 @@ def _admissible(public: Mapping[str, Any]) -> tuple[str, ...] | None:
         return None
     if not isinstance(actions, list | tuple):
         raise _lie(f"the environment's info['public']['admissible'] is a {type(actions).__name__}, not a list")
-    return tuple(_text(action) for action in actions)
+    return tuple(observed(action) for action in actions)
 
 
 def _tools(public: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:

@@ -11,7 +11,7 @@ import pytest
 import harnesslab as hl
 from harnesslab.errors import BackboneError
 from harnesslab.llm.types import Completion, Request
-from harnesslab.rollout.episode import Limits, _complete
+from harnesslab.rollout.agent import Limits, complete
 
 REQUEST = Request(({"role": "user", "content": "x"},))
 
@@ -36,7 +36,7 @@ class Own:
 
 
 def ask(backbone: Any, seconds: float = 20.0) -> Completion:
-    return asyncio.run(_complete(backbone, REQUEST, 0, Limits(reply=seconds)))
+    return asyncio.run(complete(backbone, REQUEST, 0, Limits(reply=seconds)))
 
 
 @pytest.mark.parametrize("recorded", [False, True])
@@ -57,7 +57,7 @@ def test_other_work_goes_on_while_a_backbone_blocks() -> None:
     released = threading.Event()
 
     async def both() -> Completion:
-        waiting = asyncio.ensure_future(_complete(Own(released), REQUEST, 0, Limits(reply=20)))
+        waiting = asyncio.ensure_future(complete(Own(released), REQUEST, 0, Limits(reply=20)))
         await asyncio.sleep(0)
         released.set()  # reached only because this loop is free
         return await waiting

@@ -10,7 +10,7 @@ import pytest
 import harnesslab as hl
 from harnesslab.llm.record import _completion
 from harnesslab.llm.types import Completion, Request
-from harnesslab.rollout.episode import Limits, _complete
+from harnesslab.rollout.agent import Limits, complete
 
 REQUEST = Request(({"role": "user", "content": "x"},))
 NESTED = {"id": "a", "type": "function", "function": {"name": "go", "arguments": '{"to": "hall"}'}}
@@ -26,14 +26,14 @@ def test_tool_calls_have_one_shape_whoever_answers(given: dict[str, Any]) -> Non
         async def complete(self, request: Request, *, repeat: int = 0) -> Completion:
             return Completion("", (given,))
 
-    reply = asyncio.run(_complete(Native(), REQUEST, 0, Limits()))
+    reply = asyncio.run(complete(Native(), REQUEST, 0, Limits()))
     assert reply.tool_calls == (FLAT,)
 
 
 def test_the_control_calls_tools_in_the_same_shape() -> None:
     option = '{"name": "go", "arguments": {"to": "hall"}}'
     request = Request(REQUEST.messages, tools=({"function": {"name": "go"}},), options=(option,))
-    reply = asyncio.run(_complete(hl.LLM.random(0), request, 0, Limits()))
+    reply = asyncio.run(complete(hl.LLM.random(0), request, 0, Limits()))
     assert [{**call, "id": "a"} for call in reply.tool_calls] == [FLAT]
 
 

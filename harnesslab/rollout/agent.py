@@ -1,0 +1,378 @@
+"""One step of an episode, for whoever owns the loop: the trusted loop, a loop of a user's own, a bridge.
+
+:meth:`AgentRun.act` takes an observation and returns the action to execute; everything between the two is the harness's and
+the backbone's. Importing this needs neither git nor SQLite, Jupyter or openai.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harnesslab.errors import BackboneError, ConfigError, HarnesslabError
+from harnesslab.harness.context import Action, Context, Decision, Proposal, Turn
+from harnesslab.harness.load import Harness, load_folder
+from harnesslab.harness.pipeline import Pipeline, Prepared
+from harnesslab.harness.toolschema import checked
+from harnesslab.llm.aside import ask
+from harnesslab.llm.replies import tool_calls
+from harnesslab.llm.types import Completion, MinimalBackbone, Request
+from harnesslab.llm.wrapper import Ask, as_backbone, shown
+from harnesslab.plaintext import in_words
+from harnesslab.rollout.control import tool_calls as possible_calls
+from harnesslab.rollout.guard import INSTRUCTION_LIMIT, observed
+from harnesslab.rollout.loop import run_async, run_sync
+
+if TYPE_CHECKING:
+    from harnesslab.llm.meter import Meter
+
+Spend = Callable[[Completion], None]
+"""Called with every completion, as soon as it has arrived."""
+REPLY_SECONDS = 1800.0
+"""Seconds that one reply of a backbone may take, its own retries included."""
+NOTHING = Decision()
+
+
+def _anything(calls: int) -> None:
+    """Nothing is limited."""
+
+
+def _nothing(completion: Completion) -> None:
+    """Nothing is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long single calls may take, in seconds, and what is asked before each call of the backbone.
+
+    ``deadline``: one call of the environment, by default the environment's own; ``reply``: one reply, retries
+    included. ``allow`` takes a number of calls out of the budget and raises BudgetExceeded where they are not left;
+    ``release`` says that they have ended; ``spend`` is called with every completion.
+    """
+
+    deadline: float | None = None
+    reply: float = REPLY_SECONDS
+    allow: Callable[[int], None] = _anything
+    release: Callable[[int], None] = _anything
+    spend: Spend = _nothing
+
+    def remote(self) -> Limits:
+        """The same for a worker elsewhere, which cannot ask."""
+        return replace(self, allow=_anything, release=_anything, spend=_nothing)
+
+
+@dataclass(slots=True)
+class Move:
+    """What one step came to.
+
+    ``executes``: ``action`` goes to the system outside, and its answer to :meth:`AgentRun.settle`. Otherwise the step is
+    over: ``result`` is what the agent sees next. ``stops``: a regulation ended the run. ``choices`` counts the actions
+    that the harness left to the model (0: not constrained). ``fired`` names the interventions that took part.
+    """
+
+    context: Context
+    ready: Prepared
+    replies: Sequence[Completion]
+    proposal: Proposal
+    decision: Decision
+    action: Action | None
+    executes: bool
+    stops: bool
+    result: str
+    fired: tuple[str, ...]
+
+    @property
+    def choices(self) -> int:
+        """How many actions the harness left to the model; 0 where it was not constrained."""
+        return len(self.ready.choices) if self.ready.choices else 0
+
+
+class Agent:
+    """A harness and a frozen LLM, ready to start runs; it holds nothing of a run, so one serves any number at once.
+
+    ``harness``: a :class:`~harnesslab.harness.Harness`, or the folder of one. ``llm``: any backbone, or any callable that
+    takes chat messages (and ``tools``, ``temperature``, ``max_tokens`` or ``seed`` where it names them) and returns a
+    text, a chat message or a chat completion, as JSON or as an object of the openai package. ``budget``: steps of a run.
+    ``meter``: counts the calls, and stops them when its budget is used up.
+    """
+
+    def __init__(
+        self,
+        harness: Harness | Pipeline | str | Path,
+        llm: MinimalBackbone | Ask,
+        *,
+        budget: int = 50,
+        meter: Meter | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        if isinstance(harness, str | Path):
+            harness = load_folder(harness)
+        if not isinstance(harness, Harness | Pipeline):
+            raise ConfigError(f"Agent: harness must be a Harness or the path of one, not {type(harness).__name__}")
+        self.pipeline = harness if isinstance(harness, Pipeline) else Pipeline(harness)
+        self.backbone = as_backbone(llm)
+        self.budget = _positive(budget)
+        limits = limits if limits is not None else Limits()
+        if meter is not None:
+            limits = replace(limits, allow=meter.begin, release=meter.release, spend=meter.spend)
+        self.limits = limits
+
+    @property
+    def harness(self) -> Harness:
+        """The harness at work."""
+        return self.pipeline.harness
+
+    def start(
+        self,
+        instruction: str,
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        admissible: Sequence[str] | None = None,
+        budget: int | None = None,
+        seed: tuple[int, int] = (0, 0),
+        repeat: int = 0,
+    ) -> AgentRun:
+        """Begin a run of at most ``budget`` steps. Asks nothing of the backbone.
+
+        ``tools`` are OpenAI function schemas, ``admissible`` the possible actions where they are known. ``seed``: the
+        seeds of a measurement and of a task, and ``repeat``, from which each draw derives its own.
+        Raises ConfigError for tools that cannot be used.
+        """
+        return AgentRun(
+            self,
+            instruction,
+            _tools(tools),
+            None if admissible is None else tuple(admissible),
+            self.budget if budget is None else _positive(budget),
+            (*seed, repeat),
+        )
+
+    def __repr__(self) -> str:
+        return f"Agent({self.harness.name!r}, {shown(self.backbone):.80})"
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class AgentRun:
+    """One run of an agent: an observation goes in, the action to execute comes out.
+
+    ``turns`` are the finished steps, oldest first; ``last`` is the newest :class:`Move`; ``reason`` says in words why the
+    run is over. ``tools`` and ``admissible`` may be changed between steps.
+    """
+
+    agent: Agent
+    instruction: str
+    tools: tuple[dict[str, Any], ...] | None
+    admissible: tuple[str, ...] | None
+    budget: int
+    key: tuple[int, int, int]
+    turns: tuple[Turn, ...] = ()
+    last: Move | None = None
+    reason: str = ""
+    step: int = 0
+    _stopped: bool = False
+    _open: bool = False
+    _busy: bool = False
+    _pending: str | None = field(default=None)
+
+    @property
+    def done(self) -> bool:
+        """Whether no further action will come: the budget is used up, a regulation stopped the run, or :meth:`finish` was called."""
+        return self._stopped or self.step >= self.budget
+
+    def act(
+        self,
+        observation: str = "",
+        *,
+        invalid: bool = False,
+        admissible: Sequence[str] | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Action | None:
+        """The action to execute on this observation, or None when the run is :attr:`done`.
+
+        ``observation`` is what the system outside shows: at the start, and then in answer to the action returned last.
+        ``invalid``: it did not understand that action. ``admissible`` and ``tools``, where they have changed.
+        An action is a text, or a tool call ``{"name": str, "arguments": dict}``. Steps that the harness withholds, or in
+        which no action can be read, are spent here: the agent is shown the reason and asked again.
+
+        Raises BackboneError where there is no reply, InterventionFault where an intervention fails, BudgetExceeded where
+        the meter stops the call. After an error the same call can be made again; no step is lost.
+        """
+        return run_sync(self._act(observation, invalid, admissible, tools))
+
+    async def act_async(
+        self,
+        observation: str = "",
+        *,
+        invalid: bool = False,
+        admissible: Sequence[str] | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Action | None:
+        """The ``await`` twin of :meth:`act`."""
+        return await run_async(self._act(observation, invalid, admissible, tools))
+
+    def finish(self, observation: str | None = None, *, invalid: bool = False, reason: str = "finished") -> None:
+        """End the run, for instance because its goal is reached; ``observation`` answers the action returned last."""
+        if self._open and observation is not None:
+            self.settle(observation, invalid)
+        self.reason = self.reason if self._stopped else reason
+        self._stopped, self._open = True, False
+
+    async def decide(self, observation: str) -> Move:
+        """One step: shape the request, ask, repair, regulate. An action that is executed waits for :meth:`settle`."""
+        context = Context(
+            instruction=self.instruction,
+            observation=observation,
+            history=self.turns,
+            admissible=self.admissible,
+            tools=self.tools,
+            step=self.step,
+            budget=self.budget,
+            protocol=self.agent.harness.protocol,
+        )
+        pipeline, backbone = self.agent.pipeline, self.agent.backbone
+        ready = pipeline.begin(context, backbone.constrains)
+        # Only a control reads the options; a model is not made to wait for them.
+        control = backbone.control
+        request = Request(
+            messages=ready.messages,
+            choices=ready.choices,
+            tools=ready.tools,
+            temperature=ready.draft.temperature,
+            max_tokens=ready.draft.max_tokens,
+            options=(ready.options or possible_calls(context)) if control else (),
+            instruction=self.instruction if control else "",
+            past=tuple(turn.raw for turn in self.turns) if control else (),
+        )
+        replies = await self._ask(request, ready.draft.samples)
+        chosen = pipeline.choose(context, replies)
+        fired = (*ready.fired, *(name for name in chosen.fired if name not in ready.fired))
+        proposal, decision = chosen.proposal, chosen.decision or NOTHING
+        action: Action | None = decision.action if decision.action is not None else proposal.action
+        executes = not (decision.stop or decision.withhold or proposal.withheld or action is None)
+        result = "" if executes else _unexecuted(proposal, decision)
+        if decision.stop:
+            action = proposal.action
+            self.reason = "a regulation stopped the episode" + (f": {decision.note}" if decision.note else "")
+        move = Move(context, ready, replies, proposal, decision, action, executes, decision.stop, result, fired)
+        self.last, self.step, self._stopped, self._open = move, self.step + 1, decision.stop, executes
+        if not executes:
+            self._turn(result, not decision.stop)
+        if self.step == self.budget and not decision.stop:
+            self.reason = f"the budget of {self.budget} steps was used up"
+        return move
+
+    def settle(self, observation: str, invalid: bool = False) -> str:
+        """Close the step whose action was executed; returns what the agent sees next: the observation and the harness's note."""
+        if not self._open or self.last is None:
+            raise ConfigError("settle: no action is waiting for its observation")
+        note = self.last.decision.note
+        result = f"{observation}\n{note}" if note else observation
+        self._open = False
+        self._turn(result, invalid)
+        return result
+
+    def _turn(self, result: str, invalid: bool) -> None:
+        move = self.last
+        assert move is not None
+        turn = Turn(move.context.observation, move.proposal.raw, move.action, result, invalid, move.fired)
+        self.turns = (*self.turns, turn)
+
+    async def _act(
+        self,
+        observation: str,
+        invalid: bool,
+        admissible: Sequence[str] | None,
+        tools: Sequence[Mapping[str, Any]] | None,
+    ) -> Action | None:
+        if self._busy:
+            raise ConfigError("act: this run is still deciding on its last observation; start one run for each episode")
+        self._busy = True
+        try:
+            if self._pending is None:
+                self._pending = observed(observation)
+                if self.step == 0:
+                    self.instruction = observed(self.instruction, INSTRUCTION_LIMIT) or self._pending
+                self.admissible = None if admissible is None else tuple(admissible)
+                self.tools = self.tools if tools is None else _tools(tools)
+                if self._open:
+                    self._pending = self.settle(self._pending, invalid)
+            while not self.done:
+                move = await self.decide(self._pending)
+                if move.executes:
+                    self._pending = None
+                    return move.action
+                self._pending = move.result
+            self._pending = None
+            return None
+        finally:
+            self._busy = False
+
+    async def _ask(self, request: Request, samples: int) -> list[Completion]:
+        """Draw the samples, each with its own seed; all of them at once where there are several."""
+        limits = self.agent.limits
+        limits.allow(samples)
+        try:
+            draws = [self._complete(self._seeded(request, number)) for number in range(samples)]
+            replies = [await draws[0]] if samples == 1 else list(await asyncio.gather(*draws))
+            for reply in replies:
+                limits.spend(reply)
+            return replies
+        finally:
+            limits.release(samples)
+
+    async def _complete(self, request: Request) -> Completion:
+        return await complete(self.agent.backbone, request, self.key[2], self.agent.limits)
+
+    def _seeded(self, request: Request, number: int) -> Request:
+        """The request with the seed of this very draw; the same draw gets the same seed in every run."""
+        digest = hashlib.blake2b(repr((*self.key, self.step, number)).encode(), digest_size=4).digest()
+        return replace(request, seed=int.from_bytes(digest, "big") >> 1)
+
+    def __repr__(self) -> str:
+        state = self.reason if self.done and self.reason else f"step {self.step} of {self.budget}"
+        return f"<AgentRun of {self.agent.harness.name!r}: {state}>"
+
+
+async def complete(backbone: MinimalBackbone, request: Request, repeat: int, limits: Limits) -> Completion:
+    """One reply. Whatever the backbone does wrong becomes one BackboneError."""
+    try:
+        async with asyncio.timeout(limits.reply):
+            reply = await ask(backbone, request, repeat)
+    except HarnesslabError:
+        raise
+    except TimeoutError as error:
+        message = f"the backbone {shown(backbone):.80} did not reply within {limits.reply:g} s"
+        raise BackboneError(message, cause="timeout") from error
+    except Exception as error:
+        message = f"the backbone {shown(backbone):.80} raised {in_words(error)}"
+        raise BackboneError(message, cause="broke") from error
+    if not isinstance(reply, Completion) or not isinstance(reply.text, str):
+        message = f"the backbone {shown(backbone):.80} returned {type(reply).__name__}; complete() must return a Completion with text"
+        raise BackboneError(message, cause="broke")
+    return replace(reply, tool_calls=tool_calls(reply.tool_calls)) if reply.tool_calls else reply
+
+
+def _unexecuted(proposal: Proposal, decision: Decision) -> str:
+    """What the agent sees of a step that was not executed."""
+    if decision.stop or (decision.withhold and decision.note):
+        return decision.note
+    return proposal.problem or decision.note
+
+
+def _tools(tools: Sequence[Mapping[str, Any]] | None) -> tuple[dict[str, Any], ...] | None:
+    if tools is None:
+        return None
+    try:
+        return checked(tools)
+    except ValueError as error:
+        raise ConfigError(f"the tools cannot be used: {error}") from error
+
+
+def _positive(budget: int) -> int:
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise ConfigError(f"budget is {budget!r}; give a number of steps above 0")
+    return budget
