@@ -77,7 +77,7 @@ def build(candidate_id: str, folder_state: State, commit: Commit, verdict: Mappi
     return Candidate(
         id=candidate_id,
         commit=commit.id,
-        parent=commit.parents[0] if commit.parents else "",
+        parent=commit.base,
         state=state,
         subject=commit.subject,
         created=commit.created,

@@ -19,6 +19,7 @@ from harnesslab.store.git import Git
 from harnesslab.store.refs import check_path, clash, stays_inside
 
 META_TRAILER = "Harnesslab-Meta: "
+OBJECT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 MAX_META_BYTES = 262_144
 MAX_MESSAGE_CHARS = 20_000
 
@@ -39,6 +40,17 @@ class Commit:
     def subject(self) -> str:
         """The first line of the message."""
         return self.message.split("\n", 1)[0]
+
+    @property
+    def base(self) -> str:
+        """The commit that it is a change of: its parent, or where the meta data say so one further back; "" for a first commit.
+
+        Nothing in a lab is trusted: whoever moves a branch by it checks that it is in the history.
+        """
+        noted = self.meta.get("base")
+        if isinstance(noted, str) and OBJECT.fullmatch(noted):
+            return noted
+        return self.parents[0] if self.parents else ""
 
 
 def parse_commit(commit_id: str, data: bytes) -> Commit:

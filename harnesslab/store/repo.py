@@ -187,12 +187,17 @@ class LabRepo(Repository):
     # -- writing ---------------------------------------------------------------------------------
 
     def propose(
-        self, changes: Mapping[str, str | bytes | None], message: str, meta: Mapping[str, Any] | None = None
+        self,
+        changes: Mapping[str, str | bytes | None],
+        message: str,
+        meta: Mapping[str, Any] | None = None,
+        steps: Sequence[tuple[Mapping[str, str | bytes | None], str]] = (),
     ) -> Candidate:
         """Store a change of the baseline as a candidate; the checkout is not touched.
 
         `changes`: path to new content, None to delete. `message`: first line is the subject. `meta`: JSON
-        values; `layer`, `kind` and `estimator` become filters.
+        values; `layer`, `kind` and `estimator` become filters. `steps`: changes with messages that come to the same, for a
+        candidate of several commits, the last of which has `message`; promoted, each is a commit of the baseline.
         """
         if not changes:
             raise StoreError("A candidate needs at least one changed file.", cause="proposal")
@@ -205,7 +210,12 @@ class LabRepo(Repository):
                     "The change leaves every file as it is in the baseline; nothing to propose.", cause="proposal"
                 )
             refuse_clash(core.git, baseline, tree, changes)
-            return self._keep(write_commit(core.git, tree, (baseline,), message, meta or {}))
+            last = baseline
+            for some, subject in steps[:-1]:
+                last = write_commit(core.git, write_tree(core.git, last, some), (last,), subject, {})
+            if last != baseline:
+                meta = {**(meta or {}), "base": baseline}
+            return self._keep(write_commit(core.git, tree, (last,), message, meta or {}))
 
     def record_openings(self, openings: Sequence[Mapping[str, Any]], on: str | None = None) -> None:
         """Note openings of the sealed split on their commits (`on`: on this one instead); those on record stay."""
@@ -241,7 +251,7 @@ class LabRepo(Repository):
             place = core.locate(candidate_id)
             source = commit_of(core.git, place.commit)
             tree = reapply(core.git, source, commit_of(core.git, place.baseline), candidate_id)
-            meta = {**source.meta, "retry_of": candidate_id}
+            meta = {key: value for key, value in source.meta.items() if key != "base"} | {"retry_of": candidate_id}
             return self._keep(write_commit(core.git, tree, (place.baseline,), source.message, meta))
 
     def _keep(self, commit: str) -> Candidate:

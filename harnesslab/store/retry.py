@@ -22,7 +22,7 @@ def reapply(git: Git, source: Commit, baseline: Commit, candidate_id: str) -> st
     if not source.parents:
         raise StoreError(f"Candidate {candidate_id} has no parent commit, so its change is not known.")
     # Made-up commits give git exactly the wanted common ancestor, whatever became of main in between.
-    before = git.text("rev-parse", "--verify", "--end-of-options", f"{source.parents[0]}^{{tree}}")
+    before = git.text("rev-parse", "--verify", "--end-of-options", f"{source.base}^{{tree}}")
     root = write_commit(git, before, (), "before the change")
     ours = write_commit(git, baseline.tree, (root,), "today's baseline")
     theirs = write_commit(git, source.tree, (root,), "the change")

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harnesslab.errors import BaselineMoved
+from harnesslab.errors import BaselineMoved, StoreError
 from harnesslab.redaction import scrub_json
 from harnesslab.store.candidates import build
 from harnesslab.store.core import Core
+from harnesslab.store.git import GitFailed
 from harnesslab.store.moves import RefMove
 from harnesslab.store.notes import write_note
 from harnesslab.store.objects import write_commit
@@ -38,11 +39,15 @@ def settle(core: Core, candidate_id: str, state: State, note: Mapping[str, Any])
         baseline = place.baseline
         commit = commit_of(core.git, place.commit)
         if (state == "promoted") != (place.folder == "promoted"):
-            parent = commit.parents[0] if commit.parents else ""
+            parent = commit.base
             before, after = (parent, commit.id) if state == "promoted" else (commit.id, parent)
             if before != baseline:
                 raise BaselineMoved(
                     f"Candidate {place.id} needs the baseline {before[:10] or 'of nothing'}, but it is {baseline[:10]}."
+                )
+            if commit.base not in commit.parents and not _follows(core, commit.base, commit.id):
+                raise StoreError(
+                    f"Candidate {place.id} does not come after the commit {commit.base[:10]} that it names as its base."
                 )
             baseline = after
             moves.append(RefMove(BASELINE, before, after))
@@ -58,6 +63,14 @@ def settle(core: Core, candidate_id: str, state: State, note: Mapping[str, Any])
         if indexed:
             core.index.learn(build(place.id, state, commit, note), notes)
         return Settled(place.id, place.commit, state, baseline, left)
+
+
+def _follows(core: Core, old: str, new: str) -> bool:
+    try:
+        core.git.run("merge-base", "--is-ancestor", old, new)
+    except GitFailed:
+        return False
+    return True
 
 
 def restore(core: Core, commit: str, message: str, meta: Mapping[str, Any]) -> Settled:

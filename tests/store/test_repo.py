@@ -298,3 +298,37 @@ def test_an_emptied_or_missing_folder(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "bare")], check=True)
     with pytest.raises(StoreError, match="own"):
         LabRepo.open(tmp_path / "bare")
+
+
+def test_a_candidate_of_several_commits_is_promoted_and_undone_as_one(tmp_path: Path) -> None:
+    repo = LabRepo.create(tmp_path / "lab", {"harness.toml": 'name = "x"\n'})
+    start = repo.baseline()
+    steps = [({"a.txt": "a"}, "Add a"), ({"b.txt": "b"}, "Add b"), ({"c.txt": "c"}, "Add c")]
+    candidate = repo.propose({"a.txt": "a", "b.txt": "b", "c.txt": "c"}, "Add c", {}, steps)
+    assert candidate.parent == start and repo.candidate(candidate.id) == candidate
+    repo.settle(candidate.id, "promoted", {"state": "promoted"})
+    assert [entry.subject for entry in repo.history()] == ["Add c", "Add b", "Add a", "Start the lab"]
+    repo.settle(candidate.id, "pending", {"state": "pending"})
+    assert repo.baseline() == start
+    repo.propose({"d.txt": "d"}, "Add d")
+    again = repo.reapply(candidate.id)
+    assert again.parent == start and set(repo.files(again.commit)) >= {"a.txt", "b.txt", "c.txt"}
+
+
+def test_a_candidate_whose_base_is_not_in_its_history_is_not_promoted(tmp_path: Path) -> None:
+    repo = LabRepo.create(tmp_path / "lab", {"harness.toml": 'name = "x"\n'})
+    first = repo.propose({"a.txt": "a"}, "Add a")
+    repo.settle(first.id, "promoted", {"state": "promoted"})
+    head = repo.baseline()
+    forged = repo.propose({"a.txt": None, "b.txt": "b"}, "Forged", {"base": head})
+    assert forged.parent == head, "a true base is fine"
+    git = repo._git
+    start = repo.root()
+    tree = git.text("rev-parse", f"{start}^{{tree}}")
+    from harnesslab.store.objects import write_commit
+
+    lost = write_commit(git, tree, (start,), "Lose a", {"base": head})
+    git.run("update-ref", "refs/harnesslab/candidates/0123456789ab", lost, write=True)
+    with pytest.raises(StoreError, match="does not come after"):
+        repo.settle("0123456789ab", "promoted", {"state": "promoted"})
+    assert repo.baseline() == head
