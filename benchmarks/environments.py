@@ -41,7 +41,7 @@ from harnesslab.rollout.policies import random_option
 from harnesslab.rollout.process.environment import ProcessEnvironment
 from harnesslab.rollout.registry import load_environment
 from harnesslab.testing.play import null_policy, play
-from harnesslab.trainer.measure import choose_panel
+from harnesslab.trainer.panel import choose_panel
 
 VARIANTS = {
     "tau2": ("tau2", "tau2:domain=retail", "tau2:domain=airline"),

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from harnesslab.trainer.criterion import NetSolve as NetSolve
     from harnesslab.trainer.criterion import PairedTest as PairedTest
     from harnesslab.trainer.criterion import StrictPareto as StrictPareto
+    from harnesslab.trainer.design import OneAtATime as OneAtATime
+    from harnesslab.trainer.design import Screening as Screening
     from harnesslab.trainer.estimators.base import Estimator as Estimator
     from harnesslab.trainer.estimators.base import PastVerdict as PastVerdict
     from harnesslab.trainer.estimators.manual import ManualEstimator as ManualEstimator
@@ -107,6 +109,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "trainer.callbacks": ("Callback", "Training"),
     "trainer.config": ("Settings",),
     "trainer.criterion": ("Criterion", "Judgement", "NetSolve", "PairedTest", "StrictPareto"),
+    "trainer.design": ("OneAtATime", "Screening"),
     "trainer.estimators.base": ("Estimator", "PastVerdict"),
     "trainer.estimators.manual": ("ManualEstimator",),
     "trainer.estimators.mining": ("Clue", "Idea", "Miner", "MiningEstimator", "Variant", "View"),

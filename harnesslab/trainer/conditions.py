@@ -18,7 +18,8 @@ from harnesslab.rollout.env import Environment, Split, step_budget, tasks_of
 from harnesslab.rollout.episode import Limits
 from harnesslab.trainer.book import LabBook
 from harnesslab.trainer.config import Settings
-from harnesslab.trainer.measure import Measurer, Panel, check_ids, choose_panel
+from harnesslab.trainer.measure import Measurer
+from harnesslab.trainer.panel import Panel, check_ids, choose_panel
 
 _PLACE, _KEY = -1, "settings"
 """Where the lab's records keep the settings of its last training; the journal's epochs count from 0."""

@@ -1,6 +1,6 @@
 """The epochs: measure, diagnose, propose, evaluate, and the journal that lets them go on after an interrupt.
 
-One epoch is one candidate with a verdict. Proposals are queued; a promotion empties the queue, because the failures
+One epoch is one candidate with a verdict; with screening, a round on search tasks comes before it, and the candidate is a bundle. Proposals are queued; a promotion empties the queue, because the failures
 have changed. The journal holds what cannot be found again in git and the runs: how many epochs are left, the queue,
 the proposal that is being measured and since when, and those that were skipped or left undecided on this baseline.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from harnesslab.errors import (
@@ -28,18 +28,25 @@ from harnesslab.errors import (
     UnmeasurableRun,
 )
 from harnesslab.lab import Lab
+from harnesslab.llm.types import MinimalBackbone
 from harnesslab.rollout.env import Split
+from harnesslab.rollout.identity import is_greedy
 from harnesslab.rollout.owners import IN_A_ROW
 from harnesslab.rollout.records import Run
 from harnesslab.trainer.callbacks import Callbacks, Training
+from harnesslab.trainer.criterion import Criterion
+from harnesslab.trainer.design import Design, Screening
 from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.history import LIMIT
+from harnesslab.trainer.looks import looks_of
 from harnesslab.trainer.loss import Loss
-from harnesslab.trainer.measure import Panel
+from harnesslab.trainer.panel import Panel
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.proposal import Proposal, Proposals
 
 JOURNAL = "epochs"
+LOOKS = 3
+"""How often an undecided candidate is measured at most."""
 
 
 def _is_skip(error: HarnesslabError) -> bool:
@@ -49,8 +56,22 @@ def _is_skip(error: HarnesslabError) -> bool:
     return isinstance(error, HarnessFileError | LeakFound | UnmeasurableRun | CriterionFault)
 
 
+class Bundles(Protocol):
+    """The effects after a round, as far as the epochs need them."""
+
+    def bundle(self) -> Proposal | None: ...
+
+
 class Steps(Protocol):
     """The steps of an epoch, as a :class:`~harnesslab.Trainer` makes them."""
+
+    design: Design
+    criterion: Criterion
+
+    @property
+    def llm(self) -> MinimalBackbone: ...
+
+    def screen(self, proposals: Sequence[Proposal] | None = None) -> Bundles: ...
 
     @property
     def lab(self) -> Lab: ...
@@ -119,7 +140,8 @@ class Epochs:
             if started != state["done"] + 1:
                 started = state["done"] + 1
                 call("on_epoch_start", started)
-            proposal = self._next(state)
+            screening = isinstance(self._trainer.design, Screening)
+            proposal = self._next_bundle(state) if screening else self._next(state)
             if proposal is None:
                 break
             # Written before the measurement: a kernel that dies in it resumes with this very proposal.
@@ -152,17 +174,58 @@ class Epochs:
         if state["current"] is not None and state["baseline"] == baseline:
             return Proposal.from_json(state["current"])
         if state["baseline"] != baseline:
-            state.update(passed=[])
+            state.update(passed=[], undecided=[])
         if state["baseline"] != baseline or not state["queue"]:
             run = trainer.measure("search")
             trainer.callbacks.call("on_measured", run)
             proposals = self._propose(trainer.diagnose(run))
             fresh = [proposal.to_json() for proposal in proposals if proposal.content not in state.get("passed", ())]
             state.update(baseline=baseline, queue=fresh)
+        if not state["queue"] and self._accumulates():
+            # Nothing new is left: more evidence on what could not be told.
+            state["queue"] = state.pop("undecided", [])
         if not state["queue"]:
             return None
         state.update(current=state["queue"].pop(0), since=time.time())
         return Proposal.from_json(state["current"])
+
+    def _next_bundle(self, state: dict[str, Any]) -> Proposal | None:
+        """Screen until there is a bundle to judge; ``None`` when nothing is left, or no bundle comes of several rounds."""
+        trainer = self._trainer
+        design, baseline = trainer.design, trainer.lab.repo.baseline()
+        assert isinstance(design, Screening)
+        if state["current"] is not None and state["baseline"] == baseline:
+            return Proposal.from_json(state["current"])
+        if state["baseline"] != baseline:
+            files = trainer.lab.repo.files(baseline)
+            offered = [*self._propose(trainer.diagnose(trainer.measure("search")))]
+            offered += [Proposal.from_json(data) for data in state["queue"]]
+            pool = {p.content: p.to_json() for p in offered if p.apply(files) != dict(files)}
+            state.update(baseline=baseline, queue=list(pool.values()), passed=[])
+            self._put(state)
+        pool_ = [Proposal.from_json(data) for data in state["queue"]]
+        for _ in range(design.patience if pool_ else 0):
+            try:
+                bundle = trainer.screen(pool_).bundle()
+            except OrderError:  # nothing of the pool is worth another episode
+                return None
+            if bundle is not None and bundle.content not in state.get("passed", ()) and self._open_to(bundle, baseline):
+                state.update(current=bundle.to_json(), since=time.time())
+                return bundle
+        return None
+
+    def _open_to(self, proposal: Proposal, baseline: str) -> bool:
+        """Whether a verdict on the proposal is still wanted on this baseline: it has none, or more evidence may decide it."""
+        rows = self._trainer.lab.repo.candidates(limit=LIMIT).rows
+        known = [row for row in rows if row.parent == baseline and row.meta.get("content") == proposal.content]
+        if any(row.state == "rejected" for row in known):
+            return False
+        undecided = [row for row in known if row.state == "undecided"]
+        return not undecided or (self._accumulates() and all(len(looks_of(row)) < LOOKS for row in undecided))
+
+    def _accumulates(self) -> bool:
+        """Whether measuring an undecided candidate again adds to what is known of it."""
+        return hasattr(self._trainer.criterion, "at") and not is_greedy(self._trainer.llm)
 
     def _propose(self, failures: Failures) -> Proposals:
         """What the estimator proposes; one that fails is asked again a few times. Raises TrainingStopped."""
@@ -218,11 +281,11 @@ class Epochs:
         rows = self._trainer.lab.repo.candidates(state=("promoted", "rejected", "undecided"), limit=LIMIT).rows
         # Some clocks of git have whole seconds.
         since = math.floor(state.get("since", 0.0))
-        decided = any(
-            row.meta.get("content") == content and row.parent == state["baseline"] and (row.decided_at or 0) >= since
-            for row in rows
-        )
+        own = [row for row in rows if row.meta.get("content") == content and row.parent == state["baseline"]]
+        decided = any((row.decided_at or 0) >= since for row in own)
         if decided:
+            if own[0].state == "undecided" and len(looks_of(own[0])) < LOOKS:
+                state["undecided"] = [*state.get("undecided", []), current]
             state.update(done=state["done"] + 1, current=None)
             self._put(state)
         return decided

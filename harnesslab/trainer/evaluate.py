@@ -10,6 +10,7 @@ from harnesslab.harness.files import check_changes
 from harnesslab.harness.load import load_harness
 from harnesslab.lab import Lab
 from harnesslab.ledger import OPEN, Verdict, now
+from harnesslab.plaintext import clip
 from harnesslab.rollout.identity import is_greedy
 from harnesslab.rollout.metrics import METRICS
 from harnesslab.rollout.progress import Bar
@@ -19,8 +20,10 @@ from harnesslab.store import Candidate
 from harnesslab.trainer.criterion import Criterion, Judgement, foregone, is_sequential, judge_all
 from harnesslab.trainer.looks import look_at
 from harnesslab.trainer.loss import Loss
-from harnesslab.trainer.measure import Measurer, Panel
-from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up, unplayed
+from harnesslab.trainer.measure import Measurer
+from harnesslab.trainer.mechanism import drifted, explained, quiet
+from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up, prefix, unplayed
+from harnesslab.trainer.panel import Panel
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.proposal import Proposal
 
@@ -38,9 +41,17 @@ def make_candidate(lab: Lab, proposal: Proposal, written_with: str) -> Candidate
         if waiting.parent == baseline and waiting.meta.get("content") == proposal.content:
             return waiting
     data = proposal.to_json()
-    meta = {key: value for key, value in data.items() if key != "changes"} | {"written_with": written_with}
-    subject = f"{proposal.name}: {' '.join(proposal.about.split())}"
-    return lab.repo.propose(proposal.changes, subject if len(subject) <= 100 else subject[:99] + "…", meta)
+    meta = {key: value for key, value in data.items() if key not in ("changes", "parts")} | {
+        "written_with": written_with
+    }
+    if proposal.parts:
+        meta["parts"] = [{"name": part.name, "content": part.content} for part in proposal.parts]
+    steps = [(part.changes, _subject(part)) for part in proposal.parts]
+    return lab.repo.propose(proposal.changes, steps[-1][1] if steps else _subject(proposal), meta, steps)
+
+
+def _subject(proposal: Proposal) -> str:
+    return clip(f"{proposal.name}: {' '.join(proposal.about.split())}", 100)
 
 
 async def evaluate(
@@ -64,19 +75,32 @@ async def evaluate(
         )
     ]  # fmt: skip
     panel = replace(panel, first=look.first)
+    files = [measurer.lab.repo.files(commit) for commit in (candidate.parent, candidate.commit)]
+    new = changed_interventions(*files)
     before, after, early = await measurer.compare(
-        candidate.parent, candidate.commit, panel, bar, look.criterion, earlier
+        candidate.parent, candidate.commit, panel, bar, look.criterion, earlier, new
     )
+    drift = drifted(comparable(pair_up(before, after)), new) if is_greedy(measurer.backbone) else []
+    if drift:
+        # Equal requests had equal replies once; what is compared must come from the same time.
+        before = await measurer.measure(candidate.parent, panel, bar, purpose="gate", fresh=True)
     played = pair_up(before, after)
     pairs = [*earlier, *comparable(played)]
     aside = sorted({pair.task for pair in played} - {pair.task for pair in pairs})
-    judgement = judged(look.criterion, pairs, unplayed(before, after) if early else [])
+    first = prefix(panel.keys, before, after)
+    if quiet(first, new):
+        judgement = explained(look.criterion, Judgement(1.0, ""), first, new)
+    else:
+        judgement = judged(look.criterion, pairs, unplayed(before, after) if early else [])
+        judgement = explained(look.criterion, judgement, pairs, new, enough=not early)
+    if drift:
+        again = f"outcomes differed on {', '.join(drift[:5])} though nothing of it fired there: something drifted, so the baseline was measured again"
+        judgement = replace(judgement, why=f"{judgement.why}; {again}")
     lost = sorted({pair.task for pair in pairs} - {pair.task for pair in pairs if pair.scorable})
     for what, tasks in (("set aside", aside), ("not scorable with the candidate", lost)):
         if tasks:
             judgement = replace(judgement, why=f"{judgement.why}; {what}: {', '.join(tasks)}")
     judgement = replace(judgement, statistics={**judgement.statistics, **look.note})
-    new = changed_interventions(measurer.lab.repo.files(candidate.parent), measurer.lab.repo.files(candidate.commit))
     verdict = _verdict(criterion, judgement, candidate, pairs, (before, after), early, new, len(panel))
     measurer.lab.ledger.measured(candidate.id, verdict)
     return Loss(parameter, candidate.id, verdict, proposal=proposal, baseline=before, measured=after)

@@ -39,25 +39,28 @@ def look_at(lab: Lab, candidate: Candidate, criterion: Criterion, *, greedy: boo
         return Look(criterion)
     repeats = _numbers(candidate.verdict, "repeats")
     rows = lab.repo.candidates(limit=ALL).rows
-    looks = [number for row in rows for number in _numbers(row.verdict, "looks")]
+    looks = [number for row in rows for number in looks_of(row)]
     verdict = read_verdict(candidate.verdict)
     undecided = verdict is not None and verdict.decision == "undecided"
-    own = _numbers(candidate.verdict, "looks")
+    own = looks_of(candidate)
     if own and (greedy or not undecided):
         look, passes, earlier, first = own[-1], len(own), repeats[:-1], repeats[-1]
         own = own[:-1]
     else:
         look, passes, earlier = max(looks, default=0) + 1, len(own) + 1, repeats
         first = 0 if greedy else _fresh(look)
-    promoted = sum(
-        row.state == "promoted" and 0 < min(_numbers(row.verdict, "looks"), default=0) < look for row in rows
-    )
+    promoted = sum(row.state == "promoted" and 0 < min(looks_of(row), default=0) < look for row in rows)
     return Look(
         at(look, promoted, passes),
         first,
         tuple(earlier),
         {"looks": [*own, look], "repeats": [*earlier, first]},
     )
+
+
+def looks_of(candidate: Candidate) -> list[int]:
+    """The numbers of the looks at a candidate that are on record."""
+    return _numbers(candidate.verdict, "looks")
 
 
 def _fresh(look: int) -> int:

@@ -10,6 +10,7 @@ from harnesslab.plaintext import counted
 from harnesslab.trainer.parameter import Gradient, Parameter
 
 if TYPE_CHECKING:
+    from harnesslab.analysis.effects import Effects
     from harnesslab.rollout.records import Run
     from harnesslab.trainer.desk import Desk
     from harnesslab.trainer.proposal import Proposal
@@ -34,6 +35,8 @@ class Loss:
         self.proposal, self.baseline, self.measured, self.epoch = proposal, baseline, measured, epoch
         self.trainer: Desk[Proposal, Loss] | None = None
         """Whose loss this is; set by :meth:`Trainer.evaluate`."""
+        self.effects: Effects | None = None
+        """The effects that a screening estimated, the candidate's own among them."""
         self.judged = verdict
         """The criterion's own verdict, whatever a person decides."""
 
@@ -57,7 +60,7 @@ class Loss:
                 f"the verdict on candidate {waiting.candidate} is still waiting: call optimizer.step() first, "
                 "or parameter.zero_grad() to leave it pending"
             )
-        self.parameter.grad = Gradient(self.candidate, self.verdict, self)
+        self.parameter.grad = Gradient(self.candidate, self.verdict, self, self.effects)
 
     def decide(self, decision: Choice, why: str, who: str) -> None:
         """Let a person decide: the same measurement, recorded with name, time and reason.

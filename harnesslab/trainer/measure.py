@@ -6,13 +6,12 @@ not played a second time; what was unscorable is, unless its task was set aside.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
-from harnesslab.errors import ConfigError, UnmeasurableRun
+from harnesslab.errors import UnmeasurableRun
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
@@ -20,7 +19,7 @@ from harnesslab.ledger import whoami
 from harnesslab.llm.types import Completion, MinimalBackbone
 from harnesslab.plaintext import counted
 from harnesslab.rollout.deaf import world_for
-from harnesslab.rollout.env import SPLITS, Environment, Split, Task, tasks_of
+from harnesslab.rollout.env import Environment, Task
 from harnesslab.rollout.episode import Limits
 from harnesslab.rollout.identity import digest, identity_of, measurement_identity
 from harnesslab.rollout.progress import Bar
@@ -28,34 +27,15 @@ from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.runner import Job, Runner
 from harnesslab.store import identity_hash
 from harnesslab.trainer.criterion import Criterion, decides, foregone, is_sequential
+from harnesslab.trainer.mechanism import New, quiet
 from harnesslab.trainer.pairs import Pair, comparable, pair_up, prefix, unplayed
+from harnesslab.trainer.panel import Panel
 from harnesslab.trainer.tolerance import DEFAULT, Triage
 
+SCREEN = "screen"
+"""The purpose of a run in which each task was played with another set of interventions."""
 PROGRESS = "measure"
 """The key under which the sidebar finds what is being measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """The tasks that are played, in order, how often each, and the number of the first repeat: another one is another draw."""
-
-    split: Split
-    tasks: tuple[Task, ...]
-    repeats: int = 1
-    first: int = 0
-
-    @property
-    def keys(self) -> list[tuple[str, int]]:
-        """(task id, repeat) of each episode, repeats of a task beside each other."""
-        return [(task.id, repeat) for task in self.tasks for repeat in self.numbers]
-
-    @property
-    def numbers(self) -> range:
-        """The numbers of the repeats."""
-        return range(self.first, self.first + self.repeats)
-
-    def __len__(self) -> int:
-        return len(self.tasks) * self.repeats
 
 
 @dataclass(slots=True)
@@ -124,14 +104,21 @@ class Measurer:
             limits=self.limits,
         )
 
-    def open_run(self, commit: str, panel: Panel, purpose: str, *, fresh: bool = False) -> Run:
-        """The stored run of this very measurement with what it holds already, or a new empty one."""
-        identity = self.identity(panel)
+    def open_run(
+        self, commit: str, panel: Panel, purpose: str, *, fresh: bool = False, mixed: Mapping[str, Any] | None = None
+    ) -> Run:
+        """The stored run of this very measurement with what it holds already, or a new empty one.
+
+        ``mixed``: what was put on top of the commit where, for a run that plays more than one harness; part of its identity.
+        """
+        identity = self.identity(panel) | ({"mixed": digest(mixed)} if mixed is not None else {})
         found = None if fresh else self.lab.runs.find_run(commit, identity_hash(identity), split=panel.split)
         if found is not None:
             return self.lab.load_run(found)
         name = identity["backbone"]["model"]
-        run_id = self.lab.runs.begin_run(commit, identity, split=panel.split, purpose=purpose, backbone=name)
+        run_id = self.lab.runs.begin_run(
+            commit, identity, split=panel.split, purpose=purpose, backbone=name, meta=mixed
+        )
         return Run(run_id, commit, panel.split, identity, purpose=purpose, backbone=name)
 
     async def measure(
@@ -142,6 +129,17 @@ class Measurer:
         await self._play({"baseline": run}, panel, bar, lambda: False)
         return run
 
+    async def measure_mixed(
+        self, commit: str, panel: Panel, bar: Bar, pipelines: Mapping[str, Pipeline], mixed: Mapping[str, Any]
+    ) -> Run:
+        """Play the panel with a harness of its own on each task (``pipelines``, by task id), as one run of the ``commit``.
+
+        ``mixed`` says what they were, in plain JSON; it is kept with the run.
+        """
+        run = self.open_run(commit, panel, SCREEN, mixed=mixed)
+        await self._play({"baseline": run}, panel, bar, lambda: False, pipelines)
+        return run
+
     async def compare(
         self,
         baseline: str,
@@ -150,18 +148,25 @@ class Measurer:
         bar: Bar,
         criterion: Criterion,
         earlier: Sequence[Pair] = (),
+        new: New = None,
     ) -> tuple[Run, Run, bool]:
         """Play both harnesses on the same tasks, interleaved; stop as soon as nothing can change the verdict any more.
 
-        ``earlier`` are pairs of the same two from other looks, which count as well. Returns both runs and whether the
+        ``earlier`` are pairs of the same two from other looks, which count as well. ``new``: what the candidate changed; one of
+        which nothing ever fires is stopped, too. Returns both runs and whether the
         candidate was stopped early.
         """
         before = self.open_run(baseline, panel, "gate")
         after = self.open_run(candidate, panel, "candidate")
 
         def settled() -> bool:
+            if len(after.episodes) == len(panel):
+                return False
+            first = prefix(panel.keys, before, after)
+            if quiet(first, new):
+                return True
             if is_sequential(criterion):
-                return decides(criterion, [*earlier, *prefix(panel.keys, before, after)])
+                return decides(criterion, [*earlier, *first])
             left = unplayed(before, after)
             whole = len(before.episodes) == len(panel)
             played = [*earlier, *comparable(pair_up(before, after))]
@@ -175,9 +180,21 @@ class Measurer:
             )
         return before, after, early
 
-    async def _play(self, runs: dict[str, Run], panel: Panel, bar: Bar, settled: Callable[[], bool]) -> bool:
+    async def _play(
+        self,
+        runs: dict[str, Run],
+        panel: Panel,
+        bar: Bar,
+        settled: Callable[[], bool],
+        mixed: Mapping[str, Pipeline] | None = None,
+    ) -> bool:
         triage = Triage(runs, len(panel), self.tolerance)
-        jobs = self._jobs(runs, panel, triage)
+        own = {} if mixed is not None else {side: Pipeline(self.harness(run.commit)) for side, run in runs.items()}
+
+        def pipeline(side: str, task: Task) -> Pipeline:
+            return mixed[task.id] if mixed is not None else own[side]
+
+        jobs = self._jobs(runs, panel, triage, pipeline)
         bar.total, bar.done = len(panel) * len(runs), len(panel) * len(runs) - len(jobs)
         bar.restart()
         early = settled()
@@ -187,7 +204,7 @@ class Measurer:
             try:
                 while jobs and not early:
                     early = await self._round(jobs, runs, triage, bar, settled)
-                    jobs = self._jobs(runs, panel, triage)
+                    jobs = self._jobs(runs, panel, triage, pipeline)
             finally:
                 self.lab.runs.clear_progress(PROGRESS)
         for episode in triage.settle():
@@ -246,15 +263,16 @@ class Measurer:
         await self.runner().run(open_jobs(), sink)
         return early
 
-    def _jobs(self, runs: dict[str, Run], panel: Panel, triage: Triage) -> list[Job]:
+    def _jobs(
+        self, runs: dict[str, Run], panel: Panel, triage: Triage, pipeline: Callable[[str, Task], Pipeline]
+    ) -> list[Job]:
         """What is still to play, task by task, the sides of one task beside each other; what broke comes first."""
-        pipelines = {side: Pipeline(self.harness(run.commit)) for side, run in runs.items()}
         have = {
             side: {e.key for e in run.episodes if e.status == "finished" or triage.is_aside(run, e)}
             for side, run in runs.items()
         }
         jobs = [
-            Job(side, pipelines[side], task, repeat)
+            Job(side, pipeline(side, task), task, repeat)
             for task in panel.tasks
             for repeat in panel.numbers
             for side in runs
@@ -271,46 +289,3 @@ def _served(run: Run) -> tuple[str, ...]:
     """The models that answered, of this call's episodes and of those that were stored before."""
     fresh = {reply["model"] for episode in run for step in episode.steps for reply in step.replies}
     return tuple(sorted({*run.served, *fresh} - {""}))
-
-
-def check_ids(environment: Environment, ids: Sequence[str]) -> None:
-    """Raise ConfigError for a task to leave out that the environment does not have in any split."""
-    if not ids:
-        return
-    known = [task.id for split in SPLITS for task in tasks_of(environment, split)]
-    for unknown in sorted(set(ids) - set(known)):
-        close = difflib.get_close_matches(unknown, known, n=1)
-        meant = f"; did you mean {close[0]!r}?" if close else f"; its {len(known)} tasks begin with {known[:3]}"
-        raise ConfigError(f"settings: key 'leave_out': '{environment.name}' has no task {unknown!r}{meant}")
-
-
-def choose_panel(
-    tasks: Sequence[Task],
-    split: Split,
-    *,
-    limit: int | None = None,
-    families: Sequence[str] | None = None,
-    repeats: int = 1,
-) -> Panel:
-    """A panel of the first ``limit`` tasks, spread evenly over the families in turn, so that each is there.
-
-    Raises ConfigError for an unknown family or an empty panel.
-    """
-    known = sorted({task.family for task in tasks})
-    unknown = sorted(set(families or ()) - set(known))
-    if unknown:
-        raise ConfigError(f"the {split} split has no family {unknown[0]!r}; it has {', '.join(known)}")
-    groups: dict[str, list[Task]] = {}
-    for task in tasks:
-        if families is None or task.family in families:
-            groups.setdefault(task.family, []).append(task)
-    dealt = [task for row in _rounds(list(groups.values())) for task in row]
-    chosen = tuple(dealt if limit is None else dealt[:limit])
-    if not chosen:
-        raise ConfigError(f"the {split} split has no task to play")
-    return Panel(split, chosen, repeats)
-
-
-def _rounds(groups: list[list[Task]]) -> list[list[Task]]:
-    longest = max((len(group) for group in groups), default=0)
-    return [[group[place] for group in groups if place < len(group)] for place in range(longest)]

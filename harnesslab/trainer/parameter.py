@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from harnesslab.analysis.effects import Effects
     from harnesslab.lab import Lab
     from harnesslab.ledger import Verdict
 
@@ -19,6 +20,8 @@ class Gradient:
     verdict: Verdict
     loss: object = None
     """The :class:`~harnesslab.trainer.loss.Loss` that it comes from; None for a decision without a measurement."""
+    effects: Effects | None = None
+    """The estimated effect of each intervention that was screened with it, where there was a screening."""
 
 
 class Parameter:

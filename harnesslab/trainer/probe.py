@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from harnesslab.plaintext import counted
 from harnesslab.rollout.progress import Bar
-from harnesslab.trainer.measure import Measurer, Panel
+from harnesslab.trainer.measure import Measurer
 from harnesslab.trainer.pairs import changed_tasks, pair_up
+from harnesslab.trainer.panel import Panel
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,8 @@ class Proposal:
     evidence: tuple[Evidence, ...] = ()
     prediction: Prediction = field(default_factory=Prediction)
     estimator: str = "manual"
+    parts: tuple[Proposal, ...] = ()
+    """The proposals that this one is a bundle of; each becomes a commit."""
 
     @property
     def content(self) -> str:
@@ -89,7 +91,7 @@ class Proposal:
             "prediction": self.prediction.to_json(),
             "estimator": self.estimator,
             "content": self.content,
-        }
+        } | ({"parts": [part.to_json() for part in self.parts]} if self.parts else {})
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Proposal:
@@ -104,6 +106,7 @@ class Proposal:
             evidence=tuple(Evidence(**item) for item in data.get("evidence", ())),
             prediction=Prediction(tuple(prediction.get("flips", ())), prediction.get("trigger", "")),
             estimator=data.get("estimator", "manual"),
+            parts=tuple(cls.from_json(part) for part in data.get("parts", ())),
         )
 
     def __str__(self) -> str:

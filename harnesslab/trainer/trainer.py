@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, OrderError
@@ -27,6 +27,7 @@ from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_l
 from harnesslab.trainer.controls import Controls
 from harnesslab.trainer.criterion import Criterion, StrictPareto
 from harnesslab.trainer.decide import Decider
+from harnesslab.trainer.design import Design, OneAtATime, Screening
 from harnesslab.trainer.epochs import Epochs
 from harnesslab.trainer.estimators.ask import ask
 from harnesslab.trainer.estimators.base import Estimator
@@ -37,15 +38,19 @@ from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.history import past_verdicts
 from harnesslab.trainer.latest import note
 from harnesslab.trainer.loss import Loss
-from harnesslab.trainer.measure import Measurer, Panel, check_ids
+from harnesslab.trainer.measure import Measurer
 from harnesslab.trainer.optimizer import GreedyMonotonic, Optimizer
+from harnesslab.trainer.panel import Panel, check_ids
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.parts import check_parts
 from harnesslab.trainer.probe import Probe, probe
 from harnesslab.trainer.proposal import Proposal, Proposals
 from harnesslab.trainer.scan import refuse_leaks
 from harnesslab.trainer.sealed import open_sealed, sealed_cost
-from harnesslab.trainer.typical import typical_episode
+from harnesslab.trainer.typical import preview
+
+if TYPE_CHECKING:
+    from harnesslab.trainer.screening import Screen
 
 T = TypeVar("T")
 
@@ -66,13 +71,14 @@ class Trainer:
         criterion: Criterion | None = None,
         optimizer: Optimizer | None = None,
         *,
+        design: Design | None = None,
         config_path: str | Path | None = None,
         settings: Settings | dict[str, Any] | None = None,
         executor: Executor | None = None,
         callbacks: Sequence[Callback] | None = None,
     ):
         """What is not given is taken from the file at ``config_path``, else the default: ManualEstimator,
-        StrictPareto, GreedyMonotonic. Paths in the file are relative to it. Nothing is written before the first
+        StrictPareto, GreedyMonotonic, OneAtATime. Paths in the file are relative to it. Nothing is written before the first
         measurement; a lab that the file names is made then. ``estimator``: an object, or the name of a known one, such as
         ``"mining"``. ``settings``: see :class:`~harnesslab.trainer.config.Settings`. ``executor``: plays the episodes, for
         example ``distributed.Client(...).get_executor()`` (extra ``dask``); set ``settings={"workers": n}`` to keep its
@@ -98,6 +104,10 @@ class Trainer:
         self.forked: set[str] = set()
         """Tasks that :meth:`certify` found to differ between replays."""
         check_ids(self.lab.environment, self.settings.leave_out)
+        if not isinstance(design, Design | None):
+            raise ConfigError(f"design must be Screening(...) or OneAtATime(), not {design!r:.60}")
+        self.design: Design = design if design is not None else OneAtATime()
+        self.screened: Screen | None = None
         self._decider = Decider(self.lab, self.harness, self.optimizer)
         self._epochs = Epochs(self)
         note(self)
@@ -176,10 +186,26 @@ class Trainer:
     def propose(self, failures: Failures | None = None) -> Proposals:
         """What the estimator would change, best first. Nothing is measured and nothing is committed yet."""
         failures = failures if failures is not None else self.diagnose()
-        proposals = ask(self.estimator, failures, self.lab.harness(), past_verdicts(self.lab.repo))
+        estimator = self.estimator
+        if isinstance(self.design, Screening) and hasattr(estimator, "offering"):
+            estimator = estimator.offering(self.design.proposals)
+        proposals = ask(estimator, failures, self.lab.harness(), past_verdicts(self.lab.repo))
         proposals.trainer = self
         proposals.leave_out([path for path in self.lab.repo.dirty() if has_meaning(path)])
         return proposals
+
+    def screen(self, proposals: Sequence[Proposal] | None = None) -> Screen:
+        """Play one round of search tasks with random sets of proposals switched on; the effects by all rounds so far.
+
+        ``proposals``: what to screen, by default what the estimator offers, those most likely to help first. A round that was interrupted is
+        finished, with its own proposals. How many proposals and tasks: ``design=Screening(...)``. ``effects.bundle()`` is
+        what to evaluate next.
+        """
+        return self._wait(*self._screen(proposals))
+
+    async def screen_async(self, proposals: Sequence[Proposal] | None = None) -> Screen:
+        """The ``await`` twin of :meth:`screen`."""
+        return await self._await(*self._screen(proposals))
 
     def evaluate(self, proposal: Proposal, *, epoch: int | None = None) -> Loss:
         """Commit the proposal as a candidate and measure it beside the baseline on the gate split."""
@@ -284,21 +310,9 @@ class Trainer:
 
     def preview(self, epochs: int = 1) -> Table:
         """Upper bound on what epochs would cost, estimated from the stored runs. Spends nothing."""
-        episodes = len(self.panel("search")) + 2 * len(self.panel("gate"))
-        typical = typical_episode(self.lab.runs) if self.lab.recorded else None
+        runs = self.lab.runs if self.lab.recorded else None
         budget = self.settings.budget or step_budget(self.lab.environment)
-        calls = typical["steps"] if typical else budget
-        row = {
-            "epochs": epochs,
-            "episodes": episodes * epochs,
-            "calls": round(episodes * epochs * calls),
-            "tokens": round(episodes * epochs * typical["tokens"]) if typical else None,
-            "seconds": round(episodes * epochs * typical["seconds"], 1) if typical else None,
-            "basis": f"{typical['episodes']} stored episodes"
-            if typical
-            else "the step budget, since nothing has been played yet",
-        }
-        return Table([row], title="at most")
+        return preview(runs, len(self.panel("search")), len(self.panel("gate")), budget, self.design, epochs)
 
     def measurer(self, llm: MinimalBackbone | None = None) -> Measurer:
         """What plays panels for this trainer; ``llm`` in place of its own backbone, on the same meter."""
@@ -348,9 +362,27 @@ class Trainer:
         async def numbered() -> Loss:
             loss = await work
             loss.epoch, loss.trainer = epoch, self
+            if self.screened is not None and self.screened.covers(proposal):
+                loss.effects = self.screened
             return loss
 
         return numbered(), bar
+
+    def _screen(self, proposals: Sequence[Proposal] | None) -> tuple[Coroutine[Any, Any, Screen], Bar]:
+        # Its packages come with the extra "lab"; a training without screening does without them.
+        from harnesslab.trainer.screening import Screener, screen
+
+        self.conditions.remember()
+        design = self.design if isinstance(self.design, Screening) else Screening()
+        open_ = list(proposals if proposals is not None else self.propose())
+        screener = Screener(self.lab, self.measurer(), self.panel("search"), design)
+        work, bar = screen(screener, open_, show=self.settings.progress)
+
+        async def kept() -> Screen:
+            self.screened = await work
+            return self.screened
+
+        return kept(), bar
 
     @staticmethod
     def _wait(work: Coroutine[Any, Any, T], bar: Bar) -> T:

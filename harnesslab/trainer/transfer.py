@@ -20,7 +20,8 @@ from harnesslab.rollout.registry import load_environment
 from harnesslab.rollout.tasks import RULE
 from harnesslab.trainer.conditions import Conditions
 from harnesslab.trainer.latest import latest
-from harnesslab.trainer.measure import Measurer, Panel
+from harnesslab.trainer.measure import Measurer
+from harnesslab.trainer.panel import Panel
 from harnesslab.trainer.parts import check_parts
 from harnesslab.trainer.report import result_row
 from harnesslab.trainer.trainer import Trainer

@@ -48,18 +48,27 @@ class MiningEstimator:
     ``refused`` with its reason, and the others go on. What was measured on this baseline and not promoted is never proposed again; the
     next rung of its ladder is.
 
-    ``miners``: your own, by name, in place of the built-in ones and those of installed packages. ``limit``: proposals a call. ``rank="expected flips"``
+    ``miners``: your own, by name, in place of the built-in ones and those of installed packages. ``limit``: proposals a call, 8 unless a screening
+    asks for more. ``rank="expected flips"``
     weighs the predicted flips by how often such an intervention helps, before anything else.
     """
 
     def __init__(
-        self, *, miners: Mapping[str, Miner] | None = None, limit: int = MAX_PROPOSALS, rank: Rank = "predicted flips"
+        self, *, miners: Mapping[str, Miner] | None = None, limit: int | None = None, rank: Rank = "predicted flips"
     ):
         if rank not in get_args(Rank):
             raise ConfigError(f"rank={rank!r:.60}: proposals are ranked by {' or '.join(get_args(Rank))}")
         self.rank = rank
         self.miners = dict(sorted((miners if miners is not None else known_miners()).items()))
-        self.limit = limit
+        self._given, self.limit = limit, MAX_PROPOSALS if limit is None else limit
+
+    def offering(self, count: int) -> MiningEstimator:
+        """The same one, offering up to ``count`` proposals a call, unless it was given a limit of its own."""
+        if self._given is not None:
+            return self
+        made = MiningEstimator(miners=self.miners, rank=self.rank)
+        made.limit = max(made.limit, count)
+        return made
 
     def propose(self, failures: Failures, harness: Harness, history: Sequence[PastVerdict] = ()) -> Proposals:
         """At most ``limit`` proposals, best first; none for a run without failures."""
