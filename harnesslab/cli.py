@@ -209,14 +209,17 @@ def train(
         str | None, typer.Option(help="what proposes: mining, or that of an installed package")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="continue interrupted epochs")] = False,
-    trust: Annotated[bool, typer.Option("--trust", help="run code that the lab names, its Python included")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help="run the environment that the lab names")] = False,
+    unconfined: Annotated[
+        bool, typer.Option("--unconfined", help="run the lab's Python interventions with all your rights")
+    ] = False,
 ) -> None:
     """Train without a notebook; StrictPareto decides. Paths in the file are relative to it."""
     from harnesslab import Trainer
     from harnesslab.trainer.config import open_lab, read_config
 
     file = read_config(config)
-    lab = open_lab(file, trust=True) if trust else None
+    lab = open_lab(file, trust=trust, unconfined=unconfined) if trust or unconfined else None
     if lab is not None:
         typer.echo(f"lab: {lab.path}")
     trainer = Trainer(lab=lab, config_path=config, estimator=estimator or file.estimator or "mining")

@@ -73,7 +73,18 @@ class EnvironmentCrash(EnvironmentFault):
 
 
 class InterventionFault(HarnesslabError):
-    """An intervention crashed, hung or returned nonsense. Charged to the candidate."""
+    """An intervention crashed, hung or returned nonsense. Charged to the candidate.
+
+    ``cause`` is a row of :data:`harnesslab.rollout.owners.RULES` that the harness owns.
+    """
+
+    def __init__(self, message: str, *, cause: str = "intervention"):
+        self.cause = cause
+        super().__init__(message)
+
+
+class ConfinementUnavailable(HarnesslabError):
+    """Python interventions cannot be confined here; says why. Nothing of them was run."""
 
 
 class LeakFound(HarnesslabError):
@@ -162,6 +173,10 @@ class TasksLeftOut(UserWarning):
 
 class FailedCallback(UserWarning):
     """A callback raised. The training goes on; further errors of the same callback are not reported."""
+
+
+class WeakConfinement(UserWarning):
+    """Python interventions run without bubblewrap, held by resource limits only; says what that does not stop."""
 
 
 class UnusualLab(UserWarning):

@@ -38,35 +38,50 @@ class Lab:
         environment: Environment | None,
         *,
         trust: bool = False,
+        unconfined: bool = False,
         starter: Mapping[str, bytes] | None = None,
         remember: str | None = None,
     ):
         """Nothing is read or written yet. ``starter``: the files of a lab that is still to be made."""
-        self.path, self.trust = path, trust
+        self.path, self.trust, self.unconfined = path, trust, unconfined
         self._environment, self._starter, self._name = environment, starter, remember
         self._harnesses: dict[str, Harness] = {}
 
     @classmethod
     def open(
-        cls, path: str | Path, env: str | Environment | None = None, *, trust: bool = False, fresh: bool = False
+        cls,
+        path: str | Path,
+        env: str | Environment | None = None,
+        *,
+        trust: bool = False,
+        unconfined: bool = False,
+        fresh: bool = False,
     ) -> Lab:
         """Open the lab at ``path``. If there is nothing, or an empty folder, create it from the environment's starter harness.
 
         ``env``: a name from ``harnesslab envs list``, a folder or import path of your own, or an environment object. It may be
         omitted for a lab that was opened before; a folder or import path is then only used with ``trust``, since
-        somebody else may have written it into the lab. ``trust``: run code that this lab names, its Python interventions
-        included, in this process. ``fresh``: start over; a lab that is there already is moved aside (``NAME.1``,
+        somebody else may have written it into the lab. ``trust``: run the environment and the git programs that this lab
+        names. ``unconfined``: run its Python interventions in this process, with all your rights, instead of each in a
+        confined one. ``fresh``: start over; a lab that is there already is moved aside (``NAME.1``,
         ``NAME.2``, ...), so nothing is lost. A folder that holds anything but a lab is refused and stays as it is.
         Warns (SplitWarning) if splits overlap. Raises ConfigError when no environment is known, EnvironmentUnavailable, StoreError.
         """
-        lab = cls.prepare(path, env, trust=trust)
+        lab = cls.prepare(path, env, trust=trust, unconfined=unconfined)
         if fresh and lab._starter is None:
             lab._start_over()
         lab._keep()
         return lab
 
     @classmethod
-    def prepare(cls, path: str | Path, env: str | Environment | None = None, *, trust: bool = False) -> Lab:
+    def prepare(
+        cls,
+        path: str | Path,
+        env: str | Environment | None = None,
+        *,
+        trust: bool = False,
+        unconfined: bool = False,
+    ) -> Lab:
         """As :meth:`open`, but a lab that is not there yet is only made when it is first used. Checks everything; writes nothing."""
         folder = full_path(path)
         there = is_lab(folder)
@@ -74,7 +89,7 @@ class Lab:
         warn_of_splits(environment, stacklevel=3)
         starter = None if there else read_folder(environment.starter())
         name = lasting_name(env) if isinstance(env, str) else None
-        return cls(folder, environment, trust=trust, starter=starter, remember=name)
+        return cls(folder, environment, trust=trust, unconfined=unconfined, starter=starter, remember=name)
 
     @classmethod
     def look(cls, path: str | Path) -> Lab:
@@ -157,7 +172,7 @@ class Lab:
         """The harness at a commit (default: the baseline), loaded and checked."""
         commit = commit or self.repo.baseline()
         if commit not in self._harnesses:
-            self._harnesses[commit] = load_harness(self.repo.files(commit), trust=self.trust)
+            self._harnesses[commit] = load_harness(self.repo.files(commit), unconfined=self.unconfined)
         return self._harnesses[commit]
 
     # -- looking back ---------------------------------------------------------------------------------

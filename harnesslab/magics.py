@@ -48,8 +48,7 @@ def register(ipython: Any) -> None:
 def intervention(line: str, body: str, names: dict[str, Any]) -> Proposal | Loss:
     """Propose the intervention in this cell: ``%%intervention layer/name.yaml [--about ...] [--evaluate] [--trainer NAME]``.
 
-    The cell holds the YAML of one intervention, or with ``layer/name.py`` its Python, for a lab that was opened with
-    ``trust=True``. The proposal is returned, and put into the trainer's ManualEstimator if it has one, in the place of an earlier
+    The cell holds the YAML of one intervention, or with ``layer/name.py`` its Python, which runs confined. The proposal is returned, and put into the trainer's ManualEstimator if it has one, in the place of an earlier
     one of the same name. ``--about``: one sentence for the log. ``--evaluate``: measure it at once and return the
     loss. ``--trainer``: the trainer's variable; otherwise the one that was made last.
 
@@ -123,12 +122,13 @@ def _proposal(path: str, body: str, about: str, trainer: Trainer) -> Proposal:
     kept = trainer.estimator if isinstance(trainer.estimator, ManualEstimator) else ManualEstimator()
     proposal = ManualEstimator().add_text(path, body, about=about)
     if path.endswith(".py"):
-        # The estimator does not read Python; the lab may trust it, and then it says what it is for.
-        loaded = load_python(path, body, trust=trainer.lab.trust)
+        # The estimator does not read Python.
+        loaded = load_python(path, body, unconfined=trainer.lab.unconfined)
+        loaded.check()
         proposal = replace(
             proposal, about=about or loaded.about or proposal.about, prediction=Prediction((), loaded.name)
         )
-    load_harness(proposal.apply(trainer.lab.harness().files), trust=trainer.lab.trust)
+    load_harness(proposal.apply(trainer.lab.harness().files), unconfined=trainer.lab.unconfined)
     kept.remove(proposal.name)
     return kept.add(proposal)
 

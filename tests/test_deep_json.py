@@ -10,9 +10,9 @@ import pytest
 from harnesslab.errors import ConfigError, StoreError
 from harnesslab.llm import Recording
 from harnesslab.llm.body import unwrap_choice
-from harnesslab.rollout.process.frames import FrameError, decode
 from harnesslab.store.codec import unpack
 from harnesslab.store.notes import parse_note
+from harnesslab.subproc.frames import FrameError, decode
 from harnesslab.trainer.config import read_config
 
 DEEP = "[" * 200_000

@@ -113,15 +113,16 @@ def test_another_environment_can_always_be_named(evil: Callable[..., Path], mark
 
 
 @pytest.mark.parametrize("where", ["baseline", "proposal"])
-def test_python_interventions_wait_for_trust(where: str, evil: Callable[..., Path], marker: Path) -> None:
+def test_python_interventions_run_confined(where: str, evil: Callable[..., Path], marker: Path) -> None:
     hook = TRAP.format(marker=str(marker)) + "def realize(context, proposal): return None\n"
     lab = evil(None, **({"action/trap.py": hook} if where == "baseline" else {}))
     opened = hl.Lab.open(lab, env=CorridorWorld())
     trainer = hl.Trainer(opened, hl.LLM.null("Action: right"), settings={"progress": False})
-    with pytest.raises(HarnessFileError, match="trust=True"):
-        if where == "baseline":
-            trainer.measure()
-        else:
+    if where == "baseline":
+        measured = trainer.measure()
+        assert {episode.cause for episode in measured} == {"intervention"} and not any(e.solved for e in measured)
+    else:
+        with pytest.raises(HarnessFileError, match=r"action/trap\.py, line \d+: fails when it is loaded"):
             trainer.evaluate(hl.ManualEstimator().add_text("action/trap.py", hook))
     assert not marker.exists()
     opened.close()

@@ -20,7 +20,7 @@ PYTHON = '"""Lower the case."""\n\ndef realize(context, proposal):\n    return N
 @pytest.fixture
 def trainer(open_lab: Callable[..., Any]) -> Any:
     settings = {"progress": False, "gate": 2, "search": 2}
-    return hl.Trainer(lab=open_lab(trust=True), llm=hl.LLM.null("Action: right"), settings=settings)
+    return hl.Trainer(lab=open_lab(), llm=hl.LLM.null("Action: right"), settings=settings)
 
 
 def test_a_cell_becomes_a_proposal_of_the_latest_trainer(trainer: Any) -> None:
@@ -63,13 +63,14 @@ def test_evaluate_refuses_a_leak(trainer: Any) -> None:
     assert isinstance(intervention("contract/way.yaml --evaluate --trainer loose", leak, {"loose": loose}), hl.Loss)
 
 
-def test_python_needs_trust(trainer: Any, open_lab: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("unconfined", [False, True])
+def test_python_is_loaded_once_to_check_it(open_lab: Callable[..., Any], unconfined: bool) -> None:
+    trainer = hl.Trainer(lab=open_lab(unconfined=unconfined), llm=hl.LLM.null())
     made = intervention("action/lower.py", PYTHON, {})
     assert (made.kind, made.about, made.prediction.trigger) == ("python", "Lower the case.", "action/lower")
-    strict = hl.Trainer(lab=open_lab("strict"), llm=hl.LLM.null())
-    with pytest.raises(CellError, match="trust=True"):
-        intervention("action/lower.py", PYTHON, {})
-    assert strict.estimator._items == []
+    with pytest.raises(CellError, match="line 3 of the cell: fails when it is loaded: ZeroDivisionError"):
+        intervention("action/other.py", "def rank(c, p): pass\n1/0\n", {})
+    assert [proposal.name for proposal in trainer.estimator._items] == ["action/lower"]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,16 @@ class Intervention:
     def bind(cls, members: Sequence[Any]) -> None:
         """Called once when a harness is loaded, with all its interventions of this very class, in order."""
 
+    def check(self) -> None:
+        """Find out what reading its file does not show, before an episode is spent. Raises HarnessFileError."""
+
+    def begin(self) -> Intervention:
+        """What takes its place in one episode: itself, unless it keeps something for that time. Always followed by :meth:`end`."""
+        return self
+
+    def end(self) -> None:
+        """Give back what :meth:`begin` took."""
+
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Change the request before the model sees it."""
         return None

@@ -66,7 +66,7 @@ class Harness:
     """The parameter that is trained: a base prompt and interventions, checked and in a fixed order.
 
     Interventions are sorted by layer (contract, skill, action, regulation) and in a layer by file name.
-    ``files`` are the bytes that it was loaded from, unknown files included.
+    ``files`` are the bytes that it was loaded from, unknown files included; ``unconfined``: its Python runs in this process.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Harness:
     prompt: PromptSpec = field(default_factory=PromptSpec)
     interventions: tuple[Intervention, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    unconfined: bool = False
 
     def __getitem__(self, name: str) -> Intervention:
         """The intervention ``layer/stem``. Raises KeyError with the names that exist."""
@@ -88,15 +89,16 @@ class Harness:
         return tuple(i for i in self.interventions if i.layer == layer)
 
 
-def load_folder(folder: Path | str, *, trust: bool = False) -> Harness:
+def load_folder(folder: Path | str, *, unconfined: bool = False, trust: bool = False) -> Harness:
     """The harness in a folder; see :func:`load_harness`."""
-    return load_harness(read_folder(folder), trust=trust)
+    return load_harness(read_folder(folder), unconfined=unconfined, trust=trust)
 
 
-def load_harness(files: Mapping[str, bytes], *, trust: bool = False) -> Harness:
+def load_harness(files: Mapping[str, bytes], *, unconfined: bool = False, trust: bool = False) -> Harness:
     """The harness in ``files`` (relative POSIX path to bytes).
 
-    ``trust`` allows Python interventions, which run in this process with all its rights.
+    Nothing in it is run: Python interventions run at work, each in a confined process. ``unconfined`` runs them at once and
+    from then on in this process, with all its rights. ``trust`` has no effect any more: nothing in a harness needs it.
     Raises HarnessFileError for the first mistake, with file, line and key.
     """
     if MANIFEST not in files:
@@ -113,9 +115,11 @@ def load_harness(files: Mapping[str, bytes], *, trust: bool = False) -> Harness:
             raise HarnessFileError(path, f"has the same name as {stems[name]}; rename one of them")
         stems[name] = path
         text = decode(path, files[path])
-        interventions.append(load_python(path, text, trust=trust) if path.endswith(".py") else load_yaml(path, text))
+        interventions.append(
+            load_python(path, text, unconfined=unconfined) if path.endswith(".py") else load_yaml(path, text)
+        )
     bind(interventions)
-    return Harness(manifest.name, manifest.protocol, manifest.prompt, tuple(interventions), dict(files))
+    return Harness(manifest.name, manifest.protocol, manifest.prompt, tuple(interventions), dict(files), unconfined)
 
 
 def load_yaml(path: str, text: str) -> Kind[Any]:

@@ -16,7 +16,8 @@ and within a stage by layer and file name. Several proposals are ranked, the sco
 be executed always beats one that cannot. Then regulation sees the chosen one, in order, until one of them withholds
 or stops.
 
-A pipeline holds no state of an episode: one serves any number of them at once.
+A pipeline holds no state of an episode: one serves any number of them at once. :meth:`Pipeline.episode` makes one for
+a single episode, in which a Python intervention keeps its confined process.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn, Protocol
 
-from harnesslab.errors import InterventionFault
+from harnesslab.errors import ConfinementUnavailable, InterventionFault
 from harnesslab.harness.base import Intervention
 from harnesslab.harness.context import CUT, MAX_SAMPLES, Context, Decision, Draft, Firings, Proposal
 from harnesslab.harness.jsonform import scores_from_json
@@ -86,6 +87,18 @@ class Pipeline:
         self._rankers = [i for i in everyone if "rank" in i.hooks]
         self._regulators = [i for i in everyone if "regulate" in i.hooks]
         self._start = Draft(history=harness.prompt.history)
+
+    def episode(self) -> Pipeline:
+        """The pipeline for one episode, with processes of its own where interventions need them; ``close`` it at the end."""
+        begun = tuple(intervention.begin() for intervention in self.harness.interventions)
+        if begun == self.harness.interventions:
+            return self
+        return Pipeline(replace(self.harness, interventions=begun))
+
+    def close(self) -> None:
+        """End what :meth:`episode` has begun. Safe to call twice."""
+        for intervention in self.harness.interventions:
+            intervention.end()
 
     def begin(self, context: Context, constrains: bool = False) -> Prepared:
         """Shape the request of one step. ``constrains``: the backbone can be held to a list of replies."""
@@ -156,7 +169,7 @@ class Pipeline:
             try:
                 totals = [a + b for a, b in zip(totals, scores_from_json(scores, len(proposals)), strict=True)]
             except ValueError as error:
-                _blame(intervention, "rank", error)
+                _blame(intervention, "rank", error, "nonsense")
             firings.add(intervention.name)
         runnable = [p.action is not None and not p.withheld for p in proposals]
         best = max(range(len(proposals)), key=lambda i: (runnable[i], totals[i], -i))
@@ -206,27 +219,31 @@ def _rendered(actions: Sequence[str] | None, context: Context) -> tuple[str, ...
 def _run(intervention: Intervention, hook: str, context: Context, value: Any) -> Any:
     try:
         return getattr(intervention, hook)(context, value)
+    except (InterventionFault, ConfinementUnavailable):
+        raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an intervention raises is its fault
         _blame(intervention, hook, error)
 
 
 def _typed(intervention: Intervention, hook: str, value: Any, cls: Any) -> Any:
     if not isinstance(value, cls):
-        _blame(intervention, hook, TypeError(f"returned {type(value).__name__}, not {cls.__name__} or None"))
+        error = TypeError(f"returned {type(value).__name__}, not {cls.__name__} or None")
+        _blame(intervention, hook, error, "nonsense")
     return value
 
 
 def _checked_draft(intervention: Intervention, draft: Any) -> Draft:
     shaped: Draft = _typed(intervention, "shape", draft, Draft)
     if shaped.choices is not None and not shaped.choices:
-        _blame(intervention, "shape", ValueError("left no choice at all"))
+        _blame(intervention, "shape", ValueError("left no choice at all"), "nonsense")
     if not 1 <= shaped.samples <= MAX_SAMPLES:
-        _blame(intervention, "shape", ValueError(f"asked for {shaped.samples} samples; 1 to {MAX_SAMPLES} are allowed"))
+        error = ValueError(f"asked for {shaped.samples} samples; 1 to {MAX_SAMPLES} are allowed")
+        _blame(intervention, "shape", error, "nonsense")
     return shaped
 
 
-def _blame(intervention: Intervention, hook: str, error: BaseException) -> NoReturn:
+def _blame(intervention: Intervention, hook: str, error: BaseException, cause: str = "intervention") -> NoReturn:
     what = f"{type(error).__name__}: {error}"
     if isinstance(error, TimeoutError):
         what = "a regex took too long on this text; make the pattern simpler"
-    raise InterventionFault(f"{intervention.name}: {hook} failed: {what}") from error
+    raise InterventionFault(f"{intervention.name}: {hook} failed: {what}", cause=cause) from error

@@ -1,6 +1,6 @@
 """Interventions written in Python: the escape hatch for what no kind can say.
 
-A file in a layer folder defines functions named after the hooks; they take and return plain JSON forms
+A file in a layer folder defines functions named after the hooks, at its top level; they take and return plain JSON forms
 (:mod:`harnesslab.harness.jsonform`), or ``None`` when they have nothing to say::
 
     # action/lowercase.py
@@ -10,69 +10,148 @@ A file in a layer folder defines functions named after the hooks; they take and 
             return None
         return {**proposal, "action": action.lower()}
 
-Such a file runs in this process with all its rights; it is loaded only with ``trust=True``.
+Reading such a file runs nothing. At work it runs in a confined process (:mod:`harnesslab.harness.confined`), one for each
+intervention and episode; with ``unconfined=True`` it runs in this process with all its rights.
 """
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-from harnesslab.errors import HarnessFileError
+from harnesslab.errors import HarnessFileError, InterventionFault
 from harnesslab.harness.base import HOOKS, Intervention
+from harnesslab.harness.confined.box import Box, Code
 from harnesslab.harness.context import Context, Decision, Draft, Proposal
 from harnesslab.harness.jsonform import from_json, scores_from_json, to_json
 
+_DEFINED = re.compile(
+    rf"^(?:def[ \t]+({'|'.join(HOOKS)})[ \t]*\(|({'|'.join(HOOKS)})[ \t]*(?::[^=\n]*)?=[^=])", re.MULTILINE
+)
+_ABOUT = re.compile(r"""\A(?:[ \t]*(?:#.*)?\n)*[rR]?(\"{3}|'{3}|"|')\s*(.*?)\s*(?:\n|\1)""")
+
 
 class PythonIntervention(Intervention):
-    """The hooks of one Python file. Each call gets fresh copies; what comes back is checked."""
+    """What the two ways to run a file have in common: each call gets fresh values, and what comes back is checked."""
 
     kind = "python"
 
-    def __init__(self, name: str, functions: Mapping[str, Callable[..., Any]], about: str = "") -> None:
+    def __init__(self, name: str, hooks: Sequence[str], about: str = "") -> None:
         self.name = name
         self.layer = name.split("/", 1)[0]  # type: ignore[assignment]
         self.about = about
-        self.hooks = tuple(functions)
-        self._functions = functions
+        self.hooks = tuple(hooks)
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Call the file's ``shape``."""
-        result = self._functions["shape"](to_json(context), to_json(draft))
-        return None if result is None else from_json(Draft, result)
+        return self._answer("shape", Draft, context, draft)
 
     def realize(self, context: Context, proposal: Proposal) -> Proposal | None:
         """Call the file's ``realize``."""
-        result = self._functions["realize"](to_json(context), to_json(proposal))
-        return None if result is None else from_json(Proposal, result)
+        return self._answer("realize", Proposal, context, proposal)
 
     def rank(self, context: Context, proposals: Sequence[Proposal]) -> Sequence[float] | None:
         """Call the file's ``rank``."""
-        result = self._functions["rank"](to_json(context), [to_json(proposal) for proposal in proposals])
-        return None if result is None else scores_from_json(result, len(proposals))
+        result = self._call("rank", context, proposals)
+        try:
+            return None if result is None else scores_from_json(result, len(proposals))
+        except ValueError as error:
+            raise self._lie("rank", error) from error
 
     def regulate(self, context: Context, proposal: Proposal) -> Decision | None:
         """Call the file's ``regulate``."""
-        result = self._functions["regulate"](to_json(context), to_json(proposal))
-        return None if result is None else from_json(Decision, result)
+        return self._answer("regulate", Decision, context, proposal)
+
+    def _answer(self, hook: str, form: Any, context: Context, value: Any) -> Any:
+        result = self._call(hook, context, value)
+        try:
+            return None if result is None else from_json(form, result)
+        except ValueError as error:
+            raise self._lie(hook, error) from error
+
+    def _call(self, hook: str, context: Context, value: Any) -> Any:
+        """What the file's function returns, unchecked."""
+        raise NotImplementedError
+
+    def _lie(self, hook: str, error: ValueError) -> InterventionFault:
+        return InterventionFault(f"{self.name}: {hook} failed: ValueError: {error}", cause="nonsense")
 
     def __repr__(self) -> str:
         return f"<python {self.name}: {', '.join(self.hooks)}>"
 
 
-def load_python(path: str, text: str, *, trust: bool) -> PythonIntervention:
+class Confined(PythonIntervention):
+    """A file that runs in a confined process. Outside of an episode each call has a process to itself."""
+
+    def __init__(self, code: Code, about: str = "") -> None:
+        super().__init__(code.name, code.hooks, about)
+        self.code = code
+
+    def check(self) -> None:
+        """Load the file once in a confined process. Raises HarnessFileError with the line."""
+        Box(self.code).check()
+
+    def begin(self) -> Intervention:
+        """The same with a process for one episode."""
+        return Running(self.code, self.about)
+
+    def _call(self, hook: str, context: Context, value: Any) -> Any:
+        running = Running(self.code, self.about)
+        try:
+            return running._call(hook, context, value)
+        finally:
+            running.end()
+
+
+class Running(PythonIntervention):
+    """A file at work in one episode; its process starts at once and is waited for when it is needed."""
+
+    def __init__(self, code: Code, about: str) -> None:
+        super().__init__(code.name, code.hooks, about)
+        self._box = Box(code)
+
+    def end(self) -> None:
+        """End the process, and with it all that the file remembers."""
+        self._box.close()
+
+    def _call(self, hook: str, context: Context, value: Any) -> Any:
+        return self._box.ask(hook, context, to_json(value))
+
+
+class Unconfined(PythonIntervention):
+    """A file that was loaded into this process."""
+
+    def __init__(self, name: str, functions: Mapping[str, Callable[..., Any]], about: str = "") -> None:
+        super().__init__(name, tuple(functions), about)
+        self._functions = functions
+
+    def _call(self, hook: str, context: Context, value: Any) -> Any:
+        return self._functions[hook](to_json(context), to_json(value))
+
+
+def load_python(path: str, text: str, *, unconfined: bool = False) -> PythonIntervention:
     """The intervention in the Python file ``path`` (``layer/stem.py``). Raises HarnessFileError.
 
-    Without ``trust`` nothing of it is executed, not even compiled.
+    Nothing of it is executed, not even parsed, since a hostile file can crash Python's parser; with ``unconfined`` it is
+    executed at once, in this process.
     """
-    if not trust:
-        raise HarnessFileError(
-            path,
-            "Python interventions run with all rights of this process and are not loaded by default. Read the file, then "
-            "pass trust=True. (Running them confined is a later feature.)",
-        )
+    name = path.removesuffix(".py")
+    found = _ABOUT.match(text)
+    about = found[2] if found else ""
+    space = _executed(path, text) if unconfined else {}
+    defined = space.keys() if unconfined else {first or second for first, second in _DEFINED.findall(text)}
+    hooks = tuple(hook for hook in HOOKS if hook in defined and (not unconfined or callable(space[hook])))
+    if not hooks:
+        raise HarnessFileError(path, f"defines none of the functions {', '.join(HOOKS)} at its top level")
+    if unconfined:
+        return Unconfined(name, {hook: space[hook] for hook in hooks}, about)
+    return Confined(Code(name, path, text, hooks), about)
+
+
+def _executed(path: str, text: str) -> dict[str, Any]:
     code = _compiled(path, text)
     space: dict[str, Any] = {"__name__": "harnesslab_intervention." + path.removesuffix(".py").replace("/", ".")}
     try:
@@ -81,11 +160,7 @@ def load_python(path: str, text: str, *, trust: bool) -> PythonIntervention:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
         line = frames[-1].lineno if frames else None
         raise HarnessFileError(path, f"fails when it is loaded: {type(error).__name__}: {error}", line=line) from error
-    functions = {name: space[name] for name in HOOKS if callable(space.get(name))}
-    if not functions:
-        raise HarnessFileError(path, f"defines none of the functions {', '.join(HOOKS)}")
-    about = (space.get("__doc__") or "").strip().partition("\n")[0]
-    return PythonIntervention(path.removesuffix(".py"), functions, about)
+    return space
 
 
 def _compiled(path: str, text: str) -> CodeType:

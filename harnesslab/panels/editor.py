@@ -15,16 +15,16 @@ from harnesslab.trainer.proposal import Proposal
 class Editor:
     """Widgets in ``box``, on ``panel``. ``use(text, path)`` takes an edited text, ``original()`` goes back to the first one.
 
-    ``trust`` allows Python interventions.
+    ``unconfined``: check Python interventions in this process.
     """
 
     def __init__(
-        self, panel: Panel, use: Callable[[str, str | None], object], original: Callable[[], None], *, trust: bool
+        self, panel: Panel, use: Callable[[str, str | None], object], original: Callable[[], None], *, unconfined: bool
     ):
         with comes_with("lab"):
             import ipywidgets as widgets
 
-        self._trust = trust
+        self._unconfined = unconfined
         self._proposal: Proposal | None = None
         self._file = panel.control(widgets.Dropdown(options=[], description="File"))
         self.text = panel.control(widgets.Textarea(rows=10, description="Edit", continuous_update=False))
@@ -62,7 +62,7 @@ class Editor:
         if self._proposal is None or self._file.value is None or value == self._proposal.changes.get(self._file.value):
             return
         try:
-            edited(self._proposal, value, path=self._file.value, trust=self._trust)
+            edited(self._proposal, value, path=self._file.value, unconfined=self._unconfined)
         except Exception as error:  # noqa: BLE001  (a click has no other way to report it)
             self.said.value = page(markup.error(str(error)))
             return

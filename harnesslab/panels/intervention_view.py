@@ -98,7 +98,7 @@ class InterventionsPanel(Panel):
     def put_text(self, i: int, text: str, path: str | None = None) -> Proposal:
         """See :meth:`edit`."""
         row = self._row(i)
-        made = edited(row.proposal, text, path=path, trust=self.trainer.lab.trust)
+        made = edited(row.proposal, text, path=path, unconfined=self.trainer.lab.unconfined)
         self.trainer.refuse_leaks(made)
         row.proposal, row.loss = made, None
         return made
@@ -248,7 +248,7 @@ class Controls:
         self._table = widgets.HTML()
         self._choice = panel.control(widgets.Dropdown(options=options, description="Proposal"))
         self._detail = widgets.HTML()
-        self._editor = Editor(panel, self._edited, self._original, trust=panel.trainer.lab.trust)
+        self._editor = Editor(panel, self._edited, self._original, unconfined=panel.trainer.lab.unconfined)
         self._use, self._reset = self._editor.use, self._editor.reset
         self._text, self._text_error = self._editor.text, self._editor.said
         self._reason = panel.control(

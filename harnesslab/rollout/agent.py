@@ -144,6 +144,7 @@ class Agent:
         """
         return AgentRun(
             self,
+            self.pipeline.episode(),
             instruction,
             _tools(tools),
             None if admissible is None else tuple(admissible),
@@ -160,10 +161,12 @@ class AgentRun:
     """One run of an agent: an observation goes in, the action to execute comes out.
 
     ``turns`` are the finished steps, oldest first; ``last`` is the newest :class:`Move`; ``reason`` says in words why the
-    run is over. ``tools`` and ``admissible`` may be changed between steps.
+    run is over. ``pipeline`` is the harness at work in this run: its Python interventions keep a process each, until the run
+    is done or :meth:`finish` is called. ``tools`` and ``admissible`` may be changed between steps.
     """
 
     agent: Agent
+    pipeline: Pipeline
     instruction: str
     tools: tuple[dict[str, Any], ...] | None
     admissible: tuple[str, ...] | None
@@ -220,6 +223,7 @@ class AgentRun:
             self.settle(observation, invalid)
         self.reason = self.reason if self._stopped else reason
         self._stopped, self._open = True, False
+        self.pipeline.close()
 
     async def decide(self, observation: str) -> Move:
         """One step: shape the request, ask, repair, regulate. An action that is executed waits for :meth:`settle`."""
@@ -233,7 +237,7 @@ class AgentRun:
             budget=self.budget,
             protocol=self.agent.harness.protocol,
         )
-        pipeline, backbone = self.agent.pipeline, self.agent.backbone
+        pipeline, backbone = self.pipeline, self.agent.backbone
         ready = pipeline.begin(context, backbone.constrains)
         # Only a control reads the options; a model is not made to wait for them.
         control = backbone.control
@@ -307,6 +311,7 @@ class AgentRun:
                     return move.action
                 self._pending = move.result
             self._pending = None
+            self.pipeline.close()
             return None
         finally:
             self._busy = False

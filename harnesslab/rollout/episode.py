@@ -47,19 +47,22 @@ async def play(
     limits = limits if spend is None else replace(limits, spend=spend)
     guarded = env if isinstance(env, GuardedEnv) else GuardedEnv(env, None)
     episode = Episode(task_id=task.id, family=task.family, instruction="", repeat=repeat, seed=task.seed, budget=budget)
+    own = pipeline.episode()
     try:
         seen = await guarded.reset(seed=task.seed, options=task.options)
         episode.instruction = seen.instruction
         episode.tools = tuple(str(tool.get("function", tool).get("name", "")) for tool in seen.tools or ())
-        await _steps(guarded, seen, episode, Agent(pipeline, backbone, limits=limits), seed)
+        await _steps(guarded, seen, episode, Agent(own, backbone, limits=limits), seed)
     except EnvironmentFault as fault:
         episode.fail(fault.cause, str(fault))
     except InterventionFault as fault:
-        episode.fail("intervention", str(fault))
+        episode.fail(fault.cause, str(fault))
     except BackboneError as error:
         if owner_of(error.cause) == "user":
             raise
         episode.fail(error.cause, str(error))
+    finally:
+        own.close()
     episode.length = len(episode.steps)
     episode.invalid = sum(step.invalid for step in episode.steps)
     episode.seconds = time.perf_counter() - started

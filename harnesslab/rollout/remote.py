@@ -29,7 +29,7 @@ class RemoteJob:
     environment: Environment
     backbone: MinimalBackbone
     files: Mapping[str, bytes]
-    trust: bool
+    unconfined: bool
     task: Task
     repeat: int
     budget: int
@@ -47,7 +47,7 @@ def play_job(job: RemoteJob) -> dict[str, Any]:
 
 
 async def _play(job: RemoteJob) -> Episode:
-    pipeline = Pipeline(load_harness(job.files, trust=job.trust))
+    pipeline = Pipeline(load_harness(job.files, unconfined=job.unconfined))
     env = await GuardedEnv.make(job.environment, job.limits.deadline)
     try:
         return await play(

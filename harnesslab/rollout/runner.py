@@ -115,8 +115,7 @@ class Runner:
                 self.environment,
                 self.backbone,
                 harness.files,
-                # What was loaded here was trusted here.
-                True,
+                harness.unconfined,
                 job.task,
                 job.repeat,
                 self.budget,

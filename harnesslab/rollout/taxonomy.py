@@ -27,6 +27,7 @@ from harnesslab.harness.protocol import AMBIGUOUS as _SEVERAL
 from harnesslab.harness.toolschema import function
 from harnesslab.plaintext import clip
 from harnesslab.rollout.env import Action
+from harnesslab.rollout.owners import CHARGED
 from harnesslab.rollout.records import Episode, Step
 
 Label = Literal["action realization", "contract mismatch", "trajectory degeneration", "residual reasoning"]
@@ -76,7 +77,7 @@ def diagnose(episode: Episode) -> Diagnosis:
     if not steps:
         return Diagnosis(REASONING, "no step was made", 0, episode.reason or "no step was made")
     if episode.owner == "harness":
-        if episode.cause == "intervention":
+        if episode.cause not in CHARGED.values():
             reason = f"an intervention of the harness failed: {clip(episode.reason)}"
             return _diagnosis(ACTION, "an intervention failed", [steps[-1]], reason)
         return _diagnosis(ACTION, "the request was refused", [steps[-1]], clip(episode.reason))

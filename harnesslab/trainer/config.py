@@ -131,10 +131,10 @@ def make_settings(given: Settings | dict[str, Any] | None, base: Settings) -> Se
         raise ConfigError(f"settings: {explain(error)}") from error
 
 
-def open_lab(config: TrainFile, *, trust: bool = False) -> Lab:
+def open_lab(config: TrainFile, *, trust: bool = False, unconfined: bool = False) -> Lab:
     """The lab that the file names; a new one is created when it is first used.
 
-    ``trust``: as for Lab.open. Raises ConfigError; among others, for a file that came with a lab and names code to run.
+    ``trust`` and ``unconfined``: as for Lab.open. Raises ConfigError; among others, for a file that came with a lab and names code to run.
     """
     from harnesslab.lab import Lab
 
@@ -152,7 +152,7 @@ def open_lab(config: TrainFile, *, trust: bool = False) -> Lab:
         )
     if foreign is not None and not lab.is_relative_to(foreign):
         raise _untrusted(config, foreign, "lab", f"{str(lab)[:200]!r} is outside of it")
-    return Lab.prepare(lab, env=env, trust=trust)
+    return Lab.prepare(lab, env=env, trust=trust, unconfined=unconfined)
 
 
 def open_llm(config: TrainFile, *, trust: bool = False) -> Backbone:

@@ -36,7 +36,10 @@ def make_candidate(lab: Lab, proposal: Proposal, written_with: str) -> Candidate
     """
     check_changes(proposal.changes)
     baseline = lab.repo.baseline()
-    load_harness(proposal.apply(lab.repo.files(baseline)), trust=lab.trust)
+    harness = load_harness(proposal.apply(lab.repo.files(baseline)), unconfined=lab.unconfined)
+    for intervention in harness.interventions:
+        if proposal.changes.get(f"{intervention.name}.py") is not None:
+            intervention.check()
     for waiting in lab.repo.candidates(state=OPEN, limit=500).rows:
         if waiting.parent == baseline and waiting.meta.get("content") == proposal.content:
             return waiting

@@ -74,7 +74,7 @@ class Measurer:
         """The harness at ``commit`` as it is played."""
         if not self.base:
             return self.lab.harness(commit)
-        return load_harness({**self.lab.repo.files(commit), **self.base}, trust=self.lab.trust)
+        return load_harness({**self.lab.repo.files(commit), **self.base}, unconfined=self.lab.unconfined)
 
     def identity(self, panel: Panel) -> dict[str, Any]:
         """The identity of a measurement on the panel; see :mod:`harnesslab.rollout.identity`."""

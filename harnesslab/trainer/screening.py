@@ -206,7 +206,7 @@ class Screener:
 
     def _harness(self, files: Mapping[str, bytes], on: Sequence[Proposal]) -> Harness:
         together = Proposal(merged(on), "base", "set", "set", "")
-        return load_harness({**together.apply(files), **self.measurer.base}, trust=self.lab.trust)
+        return load_harness({**together.apply(files), **self.measurer.base}, unconfined=self.lab.unconfined)
 
     def _comparable(self, identity: Mapping[str, Any]) -> bool:
         """Whether a run was played in the same environment with the same backbone, budget and seed."""

@@ -131,7 +131,7 @@ def test_bytes_that_are_no_text() -> None:
 
 def test_same_name_twice(harness: Make) -> None:
     with pytest.raises(HarnessFileError, match="same name"):
-        harness({"action/x.yaml": "kind: snap\n", "action/x.py": "def shape(c, d): pass\n"}, trust=True)
+        harness({"action/x.yaml": "kind: snap\n", "action/x.py": "def shape(c, d): pass\n"}, unconfined=True)
 
 
 def test_folder_round_trip(tmp_path: Path) -> None:

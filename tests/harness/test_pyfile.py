@@ -9,6 +9,7 @@ import pytest
 from harnesslab.errors import HarnessFileError, InterventionFault
 from harnesslab.harness import Context, Decision, Draft, Proposal, Turn, from_json, to_json
 from harnesslab.harness.context import MAX_TEXT
+from tests.canary import watching
 
 LOWER = '''"""Lower case."""
 
@@ -19,20 +20,42 @@ def realize(context, proposal):
 '''
 
 
-def test_not_without_trust(harness: Any) -> None:
-    with pytest.raises(HarnessFileError, match=r"action/low\.py: Python interventions .* trust=True"):
-        harness({"action/low.py": "raise SystemExit"})
+@pytest.mark.parametrize(
+    ("text", "hooks", "about"),
+    [
+        (LOWER, ("realize",), "Lower case."),
+        ("# a comment\n\n'Two.'\nrank = lambda c, p: None\ndef shape (c, d): 1/0\n1/0\n", ("shape", "rank"), "Two."),
+        ("regulate: object = print\n", ("regulate",), ""),
+        ("not " * 60_000 + "1\ndef rank(c, p): pass\n", ("rank",), ""),
+    ],
+)
+def test_reading_a_file_runs_nothing_of_it(harness: Any, text: str, hooks: tuple[str, ...], about: str) -> None:
+    with watching() as seen:
+        found = harness({"action/x.py": text})["action/x"]
+    assert (found.hooks, found.about, found.kind) == (hooks, about, "python") and not seen.programs
 
 
-def test_fires_when_it_changes_something(pipeline: Any, context: Any, reply: Any) -> None:
-    pipe = pipeline({"action/low.py": LOWER}, trust=True)
+@pytest.mark.parametrize(
+    "text", ["raise SystemExit", "if True:\n    def rank(c, p): pass\n", "rank == 1\n", "def ranks(c, p): pass\n"]
+)
+def test_a_file_without_hooks_is_refused(harness: Any, text: str) -> None:
+    with pytest.raises(
+        HarnessFileError, match=r"action/x\.py: defines none of the functions shape, .* at its top level"
+    ):
+        harness({"action/x.py": text})
+
+
+@pytest.mark.parametrize("unconfined", [False, True])
+def test_fires_when_it_changes_something(pipeline: Any, context: Any, reply: Any, unconfined: bool) -> None:
+    pipe = pipeline({"action/low.py": LOWER}, unconfined=unconfined)
     assert pipe.harness["action/low"].about == "Lower case."
     assert pipe.choose(context(), [reply("Action: LOOK")]).proposal.action == "look"
     assert pipe.choose(context(), [reply("Action: LOOK")]).fired == ("action/low",)
     assert pipe.choose(context(), [reply("Action: look")]).fired == ()
 
 
-def test_all_hooks(pipeline: Any, context: Any, reply: Any) -> None:
+@pytest.mark.parametrize("unconfined", [False, True])
+def test_all_hooks(pipeline: Any, context: Any, reply: Any, unconfined: bool) -> None:
     text = """
 def shape(context, draft):
     context["history"].append("mine")
@@ -42,7 +65,7 @@ def rank(context, proposals):
 def regulate(context, proposal):
     return {"note": "long" if proposal["action"] == "long" else ""}
 """
-    pipe = pipeline({"regulation/p.py": text}, trust=True)
+    pipe = pipeline({"regulation/p.py": text}, unconfined=unconfined)
     now = context()
     assert pipe.begin(now).draft == Draft(system=("Heat the egg.",), samples=2)
     assert now.history == ()
@@ -62,10 +85,15 @@ def regulate(context, proposal):
 )
 def test_errors_while_loading(harness: Any, text: str, line: int | None, part: str) -> None:
     with pytest.raises(HarnessFileError) as caught:
-        harness({"action/x.py": text}, trust=True)
+        harness({"action/x.py": text}, unconfined=True)
     assert caught.value.line == line and part in str(caught.value)
+    if "defines none" not in part:
+        with pytest.raises(HarnessFileError) as confined:
+            harness({"action/x.py": text + "def rank(c, p): pass\n"})["action/x"].check()
+        assert confined.value.line == line and part in str(confined.value)
 
 
+@pytest.mark.parametrize("unconfined", [False, True])
 @pytest.mark.parametrize(
     ("body", "part"),
     [
@@ -80,8 +108,10 @@ def test_errors_while_loading(harness: Any, text: str, line: int | None, part: s
         ("return realize(context, proposal)", "RecursionError"),
     ],
 )
-def test_a_crash_or_a_lie_is_charged_to_it(pipeline: Any, context: Any, reply: Any, body: str, part: str) -> None:
-    pipe = pipeline({"action/x.py": f"def realize(context, proposal):\n    {body}\n"}, trust=True)
+def test_a_crash_or_a_lie_is_charged_to_it(
+    pipeline: Any, context: Any, reply: Any, body: str, part: str, unconfined: bool
+) -> None:
+    pipe = pipeline({"action/x.py": f"def realize(context, proposal):\n    {body}\n"}, unconfined=unconfined)
     with pytest.raises(InterventionFault, match=r"^action/x: realize failed") as caught:
         pipe.choose(context(), [reply("Action: a")])
     assert part in str(caught.value)

@@ -40,7 +40,7 @@ def handle(harness: hl.Harness, llm: Any, number: int) -> tuple[Desk, hl.AgentRu
 
 @pytest.mark.parametrize(("files", "solved"), [(BASELINE, 4), (HARNESS, 16)])
 def test_a_loop_of_ones_own_solves_what_the_lab_says(files: dict[str, bytes], solved: int) -> None:
-    harness, asked = load_harness(files, trust=True), []
+    harness, asked = load_harness(files), []
 
     def llm(messages: Any, tools: Any) -> Any:
         asked.append((messages, tools))
@@ -91,7 +91,7 @@ STOP = {
 
 
 def test_a_regulation_stops_the_run() -> None:
-    run = hl.Agent(load_harness(STOP, trust=True), lambda messages: "Action: right").start("Go.")
+    run = hl.Agent(load_harness(STOP), lambda messages: "Action: right").start("Go.")
     assert run.act("Room 0.") is None
     assert run.done and run.reason == "a regulation stopped the episode: Enough."
     assert run.act("Room 1.") is None
@@ -164,7 +164,7 @@ def test_a_call_that_failed_can_be_made_again_and_loses_nothing() -> None:
             raise OSError("the line is down")
         return call("find_order", order="A-73") if len(messages) < 3 else clumsy(messages)
 
-    run = hl.Agent(load_harness(HARNESS, trust=True), llm).start(Desk(3).instruction, tools=TOOLS)
+    run = hl.Agent(load_harness(HARNESS), llm).start(Desk(3).instruction, tools=TOOLS)
     assert run.act("The ticket is open.") == {"name": "find_order", "arguments": {"order": "A-73"}}
     for _ in range(2):
         with pytest.raises(BackboneError, match="the line is down"):
@@ -187,7 +187,7 @@ def test_limits_and_the_meter_hold() -> None:
 
 
 def test_one_agent_serves_many_runs_at_once() -> None:
-    agent = hl.Agent(load_harness(HARNESS, trust=True), clumsy)
+    agent = hl.Agent(load_harness(HARNESS), clumsy)
 
     async def all_of_them() -> list[Any]:
         runs = [agent.start(Desk(number).instruction, tools=TOOLS) for number in range(16)]

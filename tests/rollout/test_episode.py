@@ -24,7 +24,7 @@ def run(
     replies: Any, *, files: dict[str, bytes] | None = None, fault: str = "", budget: int = 5, **options: Any
 ) -> Episode:
     script = replies if callable(replies) else list(replies)
-    pipeline = Pipeline(load_harness({**BASE, **(files or {})}, trust=True))
+    pipeline = Pipeline(load_harness({**BASE, **(files or {})}))
     return asyncio.run(play(Corridor(fault), TASK, pipeline, hl.LLM.scripted(script), budget=budget, **options))
 
 

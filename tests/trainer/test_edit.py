@@ -48,8 +48,9 @@ def test_only_files_that_the_proposal_writes_can_be_edited(proposal: Proposal, p
         edited(proposal, TEXT, path=path)
 
 
-def test_python_needs_trust() -> None:
+@pytest.mark.parametrize("unconfined", [False, True])
+def test_python_is_loaded_once_to_check_it(unconfined: bool) -> None:
     proposal = ManualEstimator().add_text("action/a.py", "def realize(c, p):\n    return None\n")
-    with pytest.raises(HarnessFileError, match="trust=True"):
-        edited(proposal, "def rank(c, p):\n    return None\n")
-    assert edited(proposal, "def rank(c, p):\n    return None\n", trust=True).kind == "python"
+    with pytest.raises(HarnessFileError, match=r"action/a\.py, line 2: fails when it is loaded: ZeroDivisionError"):
+        edited(proposal, "def rank(c, p): pass\n1/0\n", unconfined=unconfined)
+    assert edited(proposal, "def rank(c, p):\n    return None\n", unconfined=unconfined).kind == "python"

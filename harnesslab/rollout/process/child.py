@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -18,27 +17,12 @@ from typing import Any, NoReturn
 
 from harnesslab.errors import ConfigError, EnvironmentCrash, EnvironmentFault, EnvironmentUnavailable, NothingPlayable
 from harnesslab.rollout.process import bootstrap
-from harnesslab.rollout.process.channel import Channel, Closed, Late
-from harnesslab.rollout.process.frames import FrameError, decode, encode
 from harnesslab.rollout.process.wire import PROTOCOL, Start
+from harnesslab.subproc.channel import Channel, Closed, Late
+from harnesslab.subproc.frames import FrameError, decode, encode
+from harnesslab.subproc.group import FIXED, GRACE_S, ending, kill_group, passed
 
-GRACE_S = 2.0
-"""How long a process that closed its socket, or was killed, may take to be gone."""
 WORDS_SHOWN = 500
-
-PASSED = ("PATH", "LANG", "LC_ALL", "TERM")
-"""Variables that every process gets from us. Keys and tokens stay here."""
-FIXED = {
-    "PYTHONHASHSEED": "0",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "PYTHONUTF8": "1",
-    "TZ": "UTC",
-    # Many processes on few cores: one thread each. Fewer threads also need less memory.
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
-
 
 AS_LONG_AS = {
     "version": "tasks",
@@ -155,7 +139,7 @@ class Child:
             # We are a fork of the one that started it, and only share its pipes.
             return
         self._dead = True
-        self._kill_group()
+        kill_group(self._process)
         # A call in another thread meets the closed socket and cleans up itself.
         if self._turn.acquire(blocking=False):
             self._turn.release()
@@ -194,9 +178,8 @@ class Child:
         self._channel = Channel(ours, log_read)
 
     def _environ(self) -> dict[str, str]:
-        passed = {name: os.environ[name] for name in PASSED if name in os.environ}
         places = {"HOME": str(self.launch.home or self._scratch), "TMPDIR": self._scratch}
-        return {**passed, **FIXED, **places, **self.launch.environ}
+        return {**passed(), **FIXED, **places, **self.launch.environ}
 
     def _greet(self) -> dict[str, Any]:
         hello = self.call("start", **asdict(self.launch.start))
@@ -254,7 +237,7 @@ class Child:
         """Kill the process and say why, with its last words."""
         words = " ".join(self._channel.log().split())[-WORDS_SHOWN:]
         self._dead = True
-        self._kill_group()
+        kill_group(self._process)
         raise EnvironmentFault(
             f"the process of '{self.launch.name}' {reason}" + (f"; its last words: {words}" if words else "")
         ) from None
@@ -263,16 +246,7 @@ class Child:
         """How it ended, in words."""
         if self._dead:
             return "was killed"
-        try:
-            code = self._process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            return "closed its socket"
-        if code >= 0:
-            return f"ended with exit code {code}"
-        try:
-            return f"was killed by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"was killed by signal {-code}"
+        return ending(self._process)
 
     def _translated(self, what: str, error: Any) -> Exception:
         kind, text = (error.get("kind"), str(error.get("text"))) if isinstance(error, dict) else ("fault", str(error))
@@ -288,10 +262,6 @@ class Child:
         if kind == "memory":
             text = f"ran out of its memory, {self.launch.memory_mb} MB"
         return EnvironmentCrash(f"the environment's {what} {text}")
-
-    def _kill_group(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _clean(self) -> None:
         """Reap the process and give back what we hold for it."""

@@ -18,8 +18,8 @@ from harnesslab.errors import ConfigError, EnvironmentFault, EnvironmentUnavaila
 from harnesslab.rollout.env import Environment, Policy, TextEnv
 from harnesslab.rollout.null import null_of
 from harnesslab.rollout.options import check_options
-from harnesslab.rollout.process.frames import HEAD, FrameError, decode, encode, length
 from harnesslab.rollout.process.wire import PROTOCOL, Start, pack_task, unpack_task
+from harnesslab.subproc.frames import HEAD, FrameError, decode, encode, length
 
 POLICIES = 64
 """Oracles that are kept at once; the one that was used longest ago goes first."""

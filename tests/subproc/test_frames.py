@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnesslab.rollout.env import Task
-from harnesslab.rollout.process.frames import HEAD, FrameError, decode, encode, length
 from harnesslab.rollout.process.wire import pack_task, unpack_task
+from harnesslab.subproc.frames import HEAD, FrameError, decode, encode, length
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 values = st.recursive(

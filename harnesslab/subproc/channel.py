@@ -12,7 +12,7 @@ import socket
 import time
 from collections import deque
 
-from harnesslab.rollout.process.frames import FRAME_LIMIT, HEAD, length
+from harnesslab.subproc.frames import FRAME_LIMIT, HEAD, length
 
 LOG_LIMIT = 16_000
 """Bytes of the log that are kept."""
