@@ -27,7 +27,8 @@ def verdict_html(verdict: Verdict | Mapping[str, Any], *, title: str = "") -> Ma
         return head + paragraph("Nothing was measured.")
     before, after, tasks = read.counts
     early = " Stopped early: nothing could change the verdict any more." if read.settled_early else ""
-    solved = f"Solved {before} → {after} of {counted(tasks, 'task')}.{early}"
+    could = f" It {read.could_show}." if read.could_show else ""
+    solved = f"Solved {before} → {after} of {counted(tasks, 'task')}.{early}{could}"
     return head + paragraph(solved) + _flips(read) + _metrics(read) + _statistics(read) + _cost(read)
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from harnesslab.ledger.words import CHOICE, OUTCOME, Choice
+from harnesslab.plaintext import counted
 from harnesslab.store import STATES, Candidate, State
 
 
@@ -83,6 +84,25 @@ class Verdict:
     def counts(self) -> tuple[int, int, int] | None:
         """Tasks solved (before, after, of how many); None where nothing was measured."""
         return (len(self.solved["baseline"]), len(self.solved["candidate"]), self.tasks) if self.tasks > 0 else None
+
+    @property
+    def could_show(self) -> str:
+        """The least gain that this measurement could have shown, and how often its criterion is wrong there, in one sentence; "" if not on record."""
+        if "resolvable" not in self.statistics:
+            return ""
+        least, false = self.statistics["resolvable"], self.statistics.get("false_promotions")
+        if isinstance(least, int) and not isinstance(least, bool) and least > 0:
+            points = (
+                f" ({100 * least / self.tasks:.0f} points)"
+                if not self.settled_early and 0 < least <= self.tasks
+                else ""
+            )
+            said = f"could show a gain of {counted(least, 'task')}{points} or more"
+        else:
+            said = "could show no gain at all"
+        if not isinstance(false, int | float) or isinstance(false, bool):
+            return said
+        return f"{said}; up to {100 * false:.0f}% of changes without effect are promoted on such a panel"
 
     @property
     def decider(self) -> Decider:

@@ -17,7 +17,7 @@ from harnesslab.rollout.identity import identity_of, is_greedy
 from harnesslab.rollout.records import Run
 from harnesslab.trainer.conditions import Conditions
 from harnesslab.trainer.parts import check_parts
-from harnesslab.trainer.typical import typical_episode
+from harnesslab.trainer.typical import cost_of, typical_episode
 
 SAMPLING = "sampling"
 CONTROLS: Mapping[str, str] = {
@@ -142,16 +142,8 @@ def cost(conditions: Conditions, llm: MinimalBackbone, controls: Sequence[Contro
     price = conditions.meter.price(model)
 
     def row(what: str, count: int, free: bool = False) -> dict[str, Any]:
-        known = dict.fromkeys(("calls", "tokens", "money", "seconds"), 0.0 if free else None)
-        if typical is not None and not free:
-            used = (typical["prompt_tokens"], typical["completion_tokens"])
-            known = {
-                "calls": count * typical["steps"],
-                "tokens": count * typical["tokens"],
-                "money": count * price.of(*used) if price is not None else None,
-                "seconds": count * typical["seconds"],
-            }
-        return {"what": what, "episodes": count, **known}
+        known = cost_of(count, typical, price)
+        return {"what": what, "episodes": count, **(dict.fromkeys(known, 0) if free else known)}
 
     rows = [row(f"{model}, first and present harness" if runs > 1 else model, runs * episodes)]
     for control in controls:

@@ -78,6 +78,7 @@ class StrictPareto:
 
     def __post_init__(self) -> None:
         _known(self.metrics)
+        object.__setattr__(self, "metrics", tuple(self.metrics))  # a list is as good
 
     def judge(self, pairs: Sequence[Pair]) -> Judgement:
         """``inf`` on a regression, minus the gain in tasks, or the signed sum of the tie-breakers."""
@@ -104,6 +105,7 @@ class NetSolve:
 
     def __post_init__(self) -> None:
         _known(self.metrics)
+        object.__setattr__(self, "metrics", tuple(self.metrics))  # a list is as good
 
     def judge(self, pairs: Sequence[Pair]) -> Judgement:
         """Minus the gain where it reaches the margin; below it, what the ``metrics`` say, if any; else the shortfall."""

@@ -52,6 +52,18 @@ class Screening:
 Design = OneAtATime | Screening
 
 
+def make_design(given: Design | None) -> Design:
+    """The design that a trainer was given, or the default. Raises ConfigError for anything else."""
+    if not isinstance(given, Design | None):
+        raise ConfigError(f"design must be Screening(...) or OneAtATime(), not {given!r:.60}")
+    return given if given is not None else OneAtATime()
+
+
+def screening_of(design: Design) -> Screening:
+    """The screening of a design; one with the defaults where it has none."""
+    return design if isinstance(design, Screening) else Screening()
+
+
 def exclusive(one: Proposal, other: Proposal) -> bool:
     """Whether two proposals cannot be switched on together: they change the same file, or one intervention's."""
     stems = [{path.rpartition(".")[0] for path in proposal.changes} for proposal in (one, other)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from harnesslab.errors import UnmeasurableRun
 from harnesslab.harness.files import check_changes
@@ -17,7 +18,15 @@ from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
 from harnesslab.rollout.tasks import solved_tasks
 from harnesslab.store import Candidate
-from harnesslab.trainer.criterion import Criterion, Judgement, foregone, is_sequential, judge_all
+from harnesslab.trainer.criterion import (
+    Criterion,
+    Judgement,
+    NetSolve,
+    StrictPareto,
+    foregone,
+    is_sequential,
+    judge_all,
+)
 from harnesslab.trainer.looks import look_at
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.measure import Measurer
@@ -25,6 +34,7 @@ from harnesslab.trainer.mechanism import drifted, explained, quiet
 from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up, prefix, unplayed
 from harnesslab.trainer.panel import Panel
 from harnesslab.trainer.parameter import Parameter
+from harnesslab.trainer.power import false_rate, least_gain
 from harnesslab.trainer.proposal import Proposal
 
 
@@ -103,10 +113,24 @@ async def evaluate(
     for what, tasks in (("set aside", aside), ("not scorable with the candidate", lost)):
         if tasks:
             judgement = replace(judgement, why=f"{judgement.why}; {what}: {', '.join(tasks)}")
-    judgement = replace(judgement, statistics={**judgement.statistics, **look.note})
+    judgement = replace(
+        judgement, statistics={**judgement.statistics, **_shown(criterion, look.criterion, before, panel), **look.note}
+    )
     verdict = _verdict(criterion, judgement, candidate, pairs, (before, after), early, new, len(panel))
     measurer.lab.ledger.measured(candidate.id, verdict)
     return Loss(parameter, candidate.id, verdict, proposal=proposal, baseline=before, measured=after)
+
+
+def _shown(criterion: Criterion, asked: Criterion, before: Run, panel: Panel) -> dict[str, Any]:
+    """What the measurement could have shown, and where the criterion promises nothing, how often it promotes what changes nothing."""
+    at_look = getattr(asked, "needs", None)
+    found: dict[str, Any] = {"resolvable": least_gain(asked, before) if at_look is None else at_look}
+    if type(criterion) is StrictPareto or type(criterion) is NetSolve:
+        share = (sum(episode.solved for episode in before.scorable) + 1) / (len(before.scorable) + 2)
+        # In tenths: a finer one says no more, and each is simulated once.
+        mean = min(0.9, max(0.1, round(share, 1)))
+        found["false_promotions"] = round(false_rate(criterion, len(panel.tasks), panel.repeats, mean), 3)
+    return found
 
 
 def judged(criterion: Criterion, pairs: Sequence[Pair], left: Sequence[Episode]) -> Judgement:

@@ -58,6 +58,17 @@ def look_at(lab: Lab, candidate: Candidate, criterion: Criterion, *, greedy: boo
     )
 
 
+def coming(lab: Lab, criterion: Criterion, count: int) -> list[Criterion]:
+    """The criterion as it judges the next ``count`` new candidates of the lab, if none of them is promoted."""
+    at: Any = getattr(criterion, "at", None)
+    if at is None:
+        return [criterion] * count
+    rows = lab.repo.candidates(limit=ALL).rows
+    first = max((look for row in rows for look in looks_of(row)), default=0) + 1
+    promoted = sum(row.state == "promoted" and bool(looks_of(row)) for row in rows)
+    return [at(look, promoted, 1) for look in range(first, first + count)]
+
+
 def looks_of(candidate: Candidate) -> list[int]:
     """The numbers of the looks at a candidate that are on record."""
     return _numbers(candidate.verdict, "looks")

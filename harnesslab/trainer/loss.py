@@ -76,7 +76,8 @@ class Loss:
         early = ", stopped early" if verdict.settled_early else ""
         return (
             f"Loss({self.verdict.value:+.3g}: {self.proposal.name} -> {verdict.decision}; "
-            f"solved {before} -> {after} of {counted(tasks, 'task')}{early}; {verdict.why})"
+            f"solved {before} -> {after} of {counted(tasks, 'task')}{early}; {verdict.why}"
+            + (f"; {verdict.could_show})" if verdict.could_show else ")")
         )
 
     def _repr_html_(self) -> str:

@@ -121,6 +121,17 @@ class Measurer:
         )
         return Run(run_id, commit, panel.split, identity, purpose=purpose, backbone=name)
 
+    async def watch(self, harness: Harness, task: Task) -> Episode:
+        """Play one task; nothing is stored."""
+        found: list[Episode] = []
+
+        def sink(job: Job, episode: Episode) -> bool:
+            found.append(episode)
+            return False
+
+        await self.runner().run([Job("baseline", Pipeline(harness), task)], sink)
+        return found[0]
+
     async def measure(
         self, commit: str, panel: Panel, bar: Bar, *, purpose: str = "measure", fresh: bool = False
     ) -> Run:

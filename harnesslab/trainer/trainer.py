@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from harnesslab.analysis.table import Table
 from harnesslab.errors import ConfigError, OrderError
 from harnesslab.harness.files import has_meaning
-from harnesslab.harness.pipeline import Pipeline
 from harnesslab.lab import Lab
 from harnesslab.ledger import whoami
 from harnesslab.llm.types import MinimalBackbone
 from harnesslab.rollout.certify import Fork, certify
-from harnesslab.rollout.env import SPLITS, Split, step_budget, tasks_of
+from harnesslab.rollout.env import SPLITS, Split, tasks_of
 from harnesslab.rollout.identity import identity_of
 from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
-from harnesslab.rollout.runner import Job
 from harnesslab.trainer.callbacks import Callback, Callbacks, Training
 from harnesslab.trainer.conditions import Conditions, make_meter
 from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_lab, open_llm, read_config
 from harnesslab.trainer.controls import Controls
 from harnesslab.trainer.criterion import Criterion, StrictPareto
 from harnesslab.trainer.decide import Decider
-from harnesslab.trainer.design import Design, OneAtATime, Screening
+from harnesslab.trainer.design import Design, Screening, make_design, screening_of
 from harnesslab.trainer.epochs import Epochs
 from harnesslab.trainer.estimators.ask import ask
 from harnesslab.trainer.estimators.base import Estimator
@@ -43,11 +41,11 @@ from harnesslab.trainer.optimizer import GreedyMonotonic, Optimizer
 from harnesslab.trainer.panel import Panel, check_ids
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.parts import check_parts
+from harnesslab.trainer.plan import Plan, plan, preview
 from harnesslab.trainer.probe import Probe, probe
 from harnesslab.trainer.proposal import Proposal, Proposals
 from harnesslab.trainer.scan import refuse_leaks
 from harnesslab.trainer.sealed import open_sealed, sealed_cost
-from harnesslab.trainer.typical import preview
 
 if TYPE_CHECKING:
     from harnesslab.trainer.screening import Screen
@@ -104,9 +102,7 @@ class Trainer:
         self.forked: set[str] = set()
         """Tasks that :meth:`certify` found to differ between replays."""
         check_ids(self.lab.environment, self.settings.leave_out)
-        if not isinstance(design, Design | None):
-            raise ConfigError(f"design must be Screening(...) or OneAtATime(), not {design!r:.60}")
-        self.design: Design = design if design is not None else OneAtATime()
+        self.design = make_design(design)
         self.screened: Screen | None = None
         self._decider = Decider(self.lab, self.harness, self.optimizer)
         self._epochs = Epochs(self)
@@ -155,15 +151,7 @@ class Trainer:
         tasks = self.panel(split).tasks
         if not 0 <= index < len(tasks):
             raise ConfigError(f"index {index} is out of range: the {split} panel has {len(tasks)} tasks")
-        found: list[Episode] = []
-
-        def sink(job: Job, episode: Episode) -> bool:
-            found.append(episode)
-            return False
-
-        pipeline = Pipeline(self.lab.harness())
-        run_sync(self.measurer(llm).runner().run([Job("baseline", pipeline, tasks[index])], sink))
-        return found[0]
+        return run_sync(self.measurer(llm).watch(self.lab.harness(), tasks[index]))
 
     def diagnose(self, run: Run | None = None) -> Failures:
         """Why episodes failed: labelled, clustered, each with the earliest step that went wrong.
@@ -310,9 +298,15 @@ class Trainer:
 
     def preview(self, epochs: int = 1) -> Table:
         """Upper bound on what epochs would cost, estimated from the stored runs. Spends nothing."""
-        runs = self.lab.runs if self.lab.recorded else None
-        budget = self.settings.budget or step_budget(self.lab.environment)
-        return preview(runs, len(self.panel("search")), len(self.panel("gate")), budget, self.design, epochs)
+        return preview(self.conditions, self.design, epochs)
+
+    def plan(self, epochs: int = 30) -> Plan:
+        """What a training will cost, the smallest gain that its gate can resolve, and its rate of false promotions. Spends nothing.
+
+        The rates are simulated with the criterion itself on a panel of this size. Costs come from stored episodes of this backbone; what is not known
+        yet is None.
+        """
+        return plan(self.conditions, self.criterion, self.design, self.llm, epochs)
 
     def measurer(self, llm: MinimalBackbone | None = None) -> Measurer:
         """What plays panels for this trainer; ``llm`` in place of its own backbone, on the same meter."""
@@ -373,9 +367,8 @@ class Trainer:
         from harnesslab.trainer.screening import Screener, screen
 
         self.conditions.remember()
-        design = self.design if isinstance(self.design, Screening) else Screening()
         open_ = list(proposals if proposals is not None else self.propose())
-        screener = Screener(self.lab, self.measurer(), self.panel("search"), design)
+        screener = Screener(self.lab, self.measurer(), self.panel("search"), screening_of(self.design))
         work, bar = screen(screener, open_, show=self.settings.progress)
 
         async def kept() -> Screen:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from harnesslab.analysis.table import Table
+from collections.abc import Mapping
+
+from harnesslab.llm.meter import Price
 from harnesslab.store import RunStore
-from harnesslab.trainer.design import Design, Screening
 
 RUNS = 5
 """Latest runs that are looked at."""
@@ -32,22 +33,14 @@ def typical_episode(runs: RunStore, backbone: str | None = None) -> dict[str, fl
     }
 
 
-def preview(runs: RunStore | None, search: int, gate: int, budget: int, design: Design, epochs: int) -> Table:
-    """Upper bound on what epochs would cost, estimated from the stored runs: the search split, both sides of the gate, and with screening one round each.
-
-    ``search`` and ``gate`` count episodes, ``budget`` steps of one. ``runs``: None where nothing was played yet.
-    """
-    episodes = search + 2 * gate + (min(search, design.tasks) if isinstance(design, Screening) else 0)
-    typical = typical_episode(runs) if runs is not None else None
-    calls = typical["steps"] if typical else budget
-    row = {
-        "epochs": epochs,
-        "episodes": episodes * epochs,
-        "calls": round(episodes * epochs * calls),
-        "tokens": round(episodes * epochs * typical["tokens"]) if typical else None,
-        "seconds": round(episodes * epochs * typical["seconds"], 1) if typical else None,
-        "basis": f"{typical['episodes']} stored episodes"
-        if typical
-        else "the step budget, since nothing has been played yet",
+def cost_of(episodes: int, typical: Mapping[str, float] | None, price: Price | None) -> dict[str, float | None]:
+    """``calls``, ``tokens``, ``money`` and ``seconds`` of so many typical episodes; None for what is not known."""
+    if typical is None:
+        return dict.fromkeys(("calls", "tokens", "money", "seconds"))
+    money = None if price is None else price.of(typical["prompt_tokens"], typical["completion_tokens"])
+    return {
+        "calls": round(episodes * typical["steps"]),
+        "tokens": round(episodes * typical["tokens"]),
+        "money": None if money is None else round(episodes * money, 4),
+        "seconds": round(episodes * typical["seconds"], 1),
     }
-    return Table([row], title="at most")
