@@ -18,6 +18,7 @@ from harnesslab.rollout.env import Environment, Split, step_budget, tasks_of
 from harnesslab.rollout.episode import Limits
 from harnesslab.trainer.book import LabBook
 from harnesslab.trainer.config import Settings
+from harnesslab.trainer.looks import promotions
 from harnesslab.trainer.measure import Measurer
 from harnesslab.trainer.panel import Panel, check_ids, choose_panel
 
@@ -72,6 +73,7 @@ class Conditions:
             limit=limit if limit is not None else self.settings.limit(split),
             families=families,
             repeats=self.settings.repeats,
+            turn=promotions(self.lab) if own and split == "gate" and self.settings.fresh_gate else 0,
         )
 
     def measurer(self, llm: MinimalBackbone, environment: Environment | None = None) -> Measurer:

@@ -31,6 +31,9 @@ class Settings(BaseModel):
     gate: int | None = Field(None, ge=1, description="tasks of the gate split to play for each decision")
     sealed: int | None = Field(None, ge=1, description="tasks of the sealed split to play at an opening")
     families: tuple[str, ...] | None = Field(None, description="only tasks of these families")
+    fresh_gate: bool = Field(
+        False, description="after each promotion, decide on gate tasks that were not used yet, as far as there are any"
+    )
     repeats: int = Field(1, ge=1, description="episodes per task")
     budget: int | None = Field(None, ge=1, description="steps per episode; the environment's own limit by default")
     workers: int | None = Field(None, ge=1, description="episodes at a time; the backbone's own limit by default")

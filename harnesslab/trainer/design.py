@@ -6,12 +6,9 @@ import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from harnesslab.errors import ConfigError
 from harnesslab.trainer.proposal import Proposal
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +96,6 @@ def fold_over(
         for task, chosen in zip(tasks[first : first + 2], halves(ordered, dice), strict=False):
             design[task] = chosen
     return design
-
-
-def in_turn(tasks: Sequence[T], count: int, number: int) -> list[T]:
-    """The tasks of round ``number``: ``count`` of them, going on where the round before stopped."""
-    start, count = number * count, min(count, len(tasks))
-    return [tasks[(start + place) % len(tasks)] for place in range(count)]
 
 
 def merged(proposals: Sequence[Proposal]) -> Mapping[str, str | None]:

@@ -1,6 +1,9 @@
-"""Looks at the gate: which one a measurement is, over all trainings of a lab, for criteria that have to know.
+"""Looks at the gate: which one a measurement is, over all trainings of a lab, and which draws it plays.
 
-Such a criterion has a method ``at(look, promoted, passes)``, which gives the one to judge with. The count is read from the
+On a sampled backbone no draw that took part in a promotion decides again: the score of a promoted candidate is lucky more often than not, and as the baseline's it
+would turn down better ones. So after each promotion the baseline is played afresh, beside the next candidate.
+
+A criterion that has to know its look has a method ``at(look, promoted, passes)``, which gives the one to judge with. The count is read from the
 verdicts in git, so that it survives kernels, and a second notebook does not start over.
 """
 
@@ -36,7 +39,8 @@ def look_at(lab: Lab, candidate: Candidate, criterion: Criterion, *, greedy: boo
     """
     at: Any = getattr(criterion, "at", None)
     if at is None:
-        return Look(criterion)
+        first = 0 if greedy else _drawn(lab, candidate)
+        return Look(criterion, first, note={"draws": first} if first else {})
     repeats = _numbers(candidate.verdict, "repeats")
     rows = lab.repo.candidates(limit=ALL).rows
     looks = [number for row in rows for number in looks_of(row)]
@@ -72,6 +76,18 @@ def coming(lab: Lab, criterion: Criterion, count: int) -> list[Criterion]:
 def looks_of(candidate: Candidate) -> list[int]:
     """The numbers of the looks at a candidate that are on record."""
     return _numbers(candidate.verdict, "looks")
+
+
+def _drawn(lab: Lab, candidate: Candidate) -> int:
+    """The first repeat of a plain comparison: that of its own verdict, else one for each promotion of the lab."""
+    verdict = read_verdict(candidate.verdict)
+    drawn = verdict.statistics.get("draws", 0) if verdict is not None and verdict.counts is not None else None
+    return drawn if type(drawn) is int and drawn >= 0 else _fresh(promotions(lab))
+
+
+def promotions(lab: Lab) -> int:
+    """How many candidates of the lab are promoted."""
+    return len(lab.repo.candidates(state="promoted", limit=ALL).rows)
 
 
 def _fresh(look: int) -> int:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from harnesslab.errors import ConfigError
 from harnesslab.rollout.env import SPLITS, Environment, Split, Task, tasks_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,12 @@ def check_ids(environment: Environment, ids: Sequence[str]) -> None:
         raise ConfigError(f"settings: key 'leave_out': '{environment.name}' has no task {unknown!r}{meant}")
 
 
+def in_turn(tasks: Sequence[T], count: int, number: int) -> list[T]:
+    """The tasks of turn ``number``: ``count`` of them, going on where the turn before stopped."""
+    start, count = number * count, min(count, len(tasks))
+    return [tasks[(start + place) % len(tasks)] for place in range(count)]
+
+
 def choose_panel(
     tasks: Sequence[Task],
     split: Split,
@@ -51,8 +60,10 @@ def choose_panel(
     limit: int | None = None,
     families: Sequence[str] | None = None,
     repeats: int = 1,
+    turn: int = 0,
 ) -> Panel:
-    """A panel of the first ``limit`` tasks, spread evenly over the families in turn, so that each is there.
+    """A panel of ``limit`` tasks, spread evenly over the families in turn, so that each is there: the first ones, or in
+    another ``turn`` those that come after them, and the first again when all had theirs.
 
     Raises ConfigError for an unknown family or an empty panel.
     """
@@ -65,7 +76,7 @@ def choose_panel(
         if families is None or task.family in families:
             groups.setdefault(task.family, []).append(task)
     dealt = [task for row in _rounds(list(groups.values())) for task in row]
-    chosen = tuple(dealt if limit is None else dealt[:limit])
+    chosen = tuple(dealt if limit is None else in_turn(dealt, limit, turn))
     if not chosen:
         raise ConfigError(f"the {split} split has no task to play")
     return Panel(split, chosen, repeats)

@@ -14,9 +14,9 @@ from harnesslab.lab import Lab
 from harnesslab.rollout.identity import identity_of, is_greedy
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Run
-from harnesslab.trainer.design import Screening, bundle_of, exclusive, fold_over, in_turn, merged
+from harnesslab.trainer.design import Screening, bundle_of, exclusive, fold_over, merged
 from harnesslab.trainer.measure import SCREEN, Measurer
-from harnesslab.trainer.panel import Panel
+from harnesslab.trainer.panel import Panel, in_turn
 from harnesslab.trainer.proposal import Proposal
 
 RUNS = 2_000

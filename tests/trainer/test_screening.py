@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import harnesslab as hl
 from harnesslab.errors import BudgetExceeded, ConfigError, OrderError
-from harnesslab.trainer.design import bundle_of, exclusive, fold_over, halves, in_turn
+from harnesslab.trainer.design import bundle_of, exclusive, fold_over, halves
+from harnesslab.trainer.panel import in_turn
 from harnesslab.trainer.proposal import Proposal
 from tests.trainer.test_trainer import RIGHT, WRONG, obedient
 
