@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import harnesslab as hl
 import harnesslab.trainer.estimators.mining as mining
 from harnesslab.errors import ConfigError
 from harnesslab.harness import Harness, load_harness
@@ -202,3 +204,35 @@ def test_no_run_breaks_the_mining(drawn: list) -> None:
 def test_an_idea_with_an_unknown_field_is_refused(kind: str, layer: Any, label: Any, strength: float) -> None:
     with pytest.raises(ConfigError, match="of a miner has"):
         Idea(kind, layer, "hint", "A hint.", (Variant(),), (label,), strength)
+
+
+@pytest.mark.parametrize("count", [9, 12, 24])
+def test_a_screening_is_offered_many_different_proposals(tmp_path: Path, count: int) -> None:
+    def many(messages: Any) -> str:
+        dice = random.Random(str(messages[-1]) + str(len(messages)))
+        said = [
+            "open fridge",
+            "I would look",
+            "Action: look",
+            "Action: walk to rack",
+            "Action: head to Rack",
+            "Action: cup",
+        ]
+        return dice.choice([*said, "Action: take cup", "no no no", "Action: run to table"])
+
+    lab = hl.Lab.open(tmp_path / "kitchen", env="kitchen")
+    made = hl.Trainer(
+        lab,
+        hl.LLM.scripted(many),
+        hl.MiningEstimator(),
+        design=hl.Screening(proposals=count),
+        settings={"progress": False},
+    )
+    offered = made.propose(made.diagnose(made.measure()))
+    assert min(count, 12) <= len(offered) <= count
+    assert len({proposal.content for proposal in offered}) == len(offered)
+    assert len({(proposal.kind, *proposal.changes.values()) for proposal in offered}) == len(offered)
+    assert len({tuple(proposal.changes) for proposal in offered}) >= min(count, 12), "alternatives come last"
+    eight = hl.Trainer(lab, made.llm, hl.MiningEstimator(), settings={"progress": False})
+    few = eight.propose(eight.diagnose(eight.measure()))
+    assert len(few) <= 8 and len({tuple(proposal.changes) for proposal in few}) == len(few), "one rung of each ladder"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal, get_args
 
 from harnesslab.errors import ConfigError, EstimatorFault, HarnessFileError, HarnesslabError, LeakFound
@@ -25,6 +26,8 @@ MAX_EVIDENCE = 40
 """Pieces of evidence kept with a proposal, one an episode first."""
 BESIDE = 0.3
 """Worth of an episode that shows the evidence without having it as its earliest bottleneck."""
+LADDER = 3
+"""Rungs of an idea that are proposed at once where many proposals are wanted."""
 AGAIN = 0.5
 """Factor for each earlier verdict against an intervention of the same name, on whatever baseline."""
 SAME_LAYER = 0.8
@@ -49,8 +52,8 @@ class MiningEstimator:
     next rung of its ladder is.
 
     ``miners``: your own, by name, in place of the built-in ones and those of installed packages. ``limit``: proposals a call, 8 unless a screening
-    asks for more. ``rank="expected flips"``
-    weighs the predicted flips by how often such an intervention helps, before anything else.
+    asks for more. A screening is offered further rungs of the ladders as well, where the first of each are not enough: alternatives, of which a
+    harness takes one. ``rank="expected flips"`` weighs the predicted flips by how often such an intervention helps, before anything else.
     """
 
     def __init__(
@@ -61,13 +64,13 @@ class MiningEstimator:
         self.rank = rank
         self.miners = dict(sorted((miners if miners is not None else known_miners()).items()))
         self._given, self.limit = limit, MAX_PROPOSALS if limit is None else limit
+        self._rungs = 1
 
     def offering(self, count: int) -> MiningEstimator:
-        """The same one, offering up to ``count`` proposals a call, unless it was given a limit of its own."""
-        if self._given is not None:
-            return self
-        made = MiningEstimator(miners=self.miners, rank=self.rank)
-        made.limit = max(made.limit, count)
+        """The same one, offering up to ``count`` proposals a call, unless it was given a limit of its own; alternatives too."""
+        limit = self._given if self._given is not None else max(self.limit, count)
+        made = MiningEstimator(miners=self.miners, limit=limit, rank=self.rank)
+        made._rungs = LADDER
         return made
 
     def propose(self, failures: Failures, harness: Harness, history: Sequence[PastVerdict] = ()) -> Proposals:
@@ -76,29 +79,31 @@ class MiningEstimator:
             return Proposals()
         view = View(failures, harness)
         attempt = _Attempt(view, history)
-        scored: list[_Scored] = []
+        scored: list[list[_Scored]] = []
         faults: list[tuple[str, str]] = []
         for name, miner in self.miners.items():
             try:
-                scored += _mined(name, miner, view, attempt)
+                scored += _mined(name, miner, view, attempt, self._rungs)
             except EstimatorFault as fault:
                 faults.append((name, str(fault)))
         if faults and len(faults) == len(self.miners):
             raise EstimatorFault(f"every miner failed; the first one: {faults[0][1]}")
-        ranked = _ranked(scored)
-        if self.rank == PREDICTED:
-            ranked = best_first(ranked)
-        return Proposals(ranked[: self.limit], [*attempt.refused, *faults], ranked_by=self.rank)
+        found: dict[str, Proposal] = {}
+        for rung in range(self._rungs):
+            ranked = _ranked([ladder[rung] for ladder in scored if rung < len(ladder)])
+            for proposal in best_first(ranked) if self.rank == PREDICTED else ranked:
+                found.setdefault(proposal.content, proposal)
+        return Proposals(list(found.values())[: self.limit], [*attempt.refused, *faults], ranked_by=self.rank)
 
 
-def _mined(name: str, miner: Miner, view: View, attempt: _Attempt) -> list[_Scored]:
-    """What comes of one miner's ideas. Raises EstimatorFault for whatever is wrong with it: it may be anybody's code."""
+def _mined(name: str, miner: Miner, view: View, attempt: _Attempt, rungs: int) -> list[list[_Scored]]:
+    """What comes of one miner's ideas, of each the first ``rungs`` that are worth a proposal. Raises EstimatorFault for whatever is wrong with it: it may be anybody's code."""
     try:
         ideas = list(miner(view))
         strange = next((idea for idea in ideas if not isinstance(idea, Idea)), None)
         if strange is not None:
             raise ConfigError(f"it yielded a {type(strange).__name__}, not an Idea")
-        return [found for idea in ideas if (found := attempt.realize(idea)) is not None]
+        return [list(islice(attempt.realize(idea), rungs)) for idea in ideas]
     except HarnesslabError as error:
         raise EstimatorFault(f"the miner {name}: {error}") from error
     except Exception as error:
@@ -116,8 +121,8 @@ class _Attempt:
         self._leaks = LeakScan(view.episodes)
         self.refused: list[tuple[str, str]] = []
 
-    def realize(self, idea: Idea) -> _Scored | None:
-        """The proposal for the first rung that is new, has evidence and leaks nothing."""
+    def realize(self, idea: Idea) -> Iterator[_Scored]:
+        """The proposals for the rungs that are new, have evidence and leak nothing."""
         path = f"{idea.name}.yaml"
         texts = [
             intervention_file(idea.kind, v.params, about=v.about or idea.about, when=v.when) for v in idea.variants
@@ -142,8 +147,7 @@ class _Attempt:
             except LeakFound as leak:
                 self.refused.append((idea.name, str(leak)))
                 continue
-            return self._scored(idea, proposal, clues, harm)
-        return None
+            yield self._scored(idea, proposal, clues, harm)
 
     def _start(self, idea: Idea, path: str, texts: list[str]) -> int:
         """The rung from which on the ladder is new; its end where a person's own version must not be touched."""

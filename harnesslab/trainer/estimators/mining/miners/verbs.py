@@ -23,12 +23,17 @@ def mine(view: View) -> Iterator[Idea]:
         for meant in _meant(step.action, step.admissible):
             what = f"{clip(step.action, 60)} instead of {clip(meant, 60)}"
             slips.setdefault(_heads(step.action, meant), []).append(Clue(episode, step.index, what))
+    taken: set[str] = set()
     for (said, meant), clues in sorted(slips.items()):
         if said and meant and len({clue.episode.task_id for clue in clues}) >= view.many():
+            stem = f"say_{_word(meant)}"
+            # Another word for the same is another file, or the two could not be in one harness.
+            stem = stem if stem not in taken else f"{stem}_for_{_word(said)}"
+            taken.add(stem)
             yield Idea(
                 kind="rewrite",
                 layer="action",
-                stem=f"say_{re.sub(r'[^a-z0-9]+', '_', meant.casefold()).strip('_') or 'it'}",
+                stem=stem,
                 about=f"Rewrite '{clip(said, 40)}' as '{clip(meant, 40)}'",
                 variants=(
                     Variant(
@@ -44,6 +49,10 @@ def mine(view: View) -> Iterator[Idea]:
                 clues=tuple(clues),
                 single=False,
             )
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", text.casefold()).strip("_") or "it"
 
 
 def _meant(action: str, admissible: tuple[str, ...]) -> list[str]:
