@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
-from harnesslab.harness.context import Context, Decision, Draft, Proposal
+from harnesslab.harness.context import Answer, Context, Decision, Draft, Proposal
 
 Layer: TypeAlias = Literal["contract", "skill", "action", "regulation"]
 LAYERS: tuple[Layer, ...] = ("contract", "skill", "action", "regulation")
-HOOKS = ("shape", "realize", "rank", "regulate")
-"""Names of the hooks, in the order of a step."""
+HOOKS = ("shape", "realize", "rank", "regulate", "observe", "offer", "call")
+"""Names of the hooks. In a step they are asked in the order offer, observe, shape, realize, rank, regulate, call."""
 
 
 class Trigger(Protocol):
@@ -31,7 +31,7 @@ class Trigger(Protocol):
 
 
 class Intervention:
-    """One small reusable change in one layer. Immutable and without memory: all it knows is the Context."""
+    """One small reusable change in one layer. Immutable: all it knows, and all it remembers of an episode, is in the Context."""
 
     kind: ClassVar[str] = ""
     layer: Layer
@@ -43,6 +43,8 @@ class Intervention:
     """The trigger; None means at every step."""
     stage: int = 50
     """Order of ``realize`` within the pipeline, low first (see :mod:`harnesslab.harness.pipeline`)."""
+    remembers: bool = False
+    """Whether its hooks use ``context.memory``, which costs a little."""
     constrained_only: bool = False
     """True where it makes no sense with a backbone that cannot enforce choices; it is then not asked."""
 
@@ -67,6 +69,21 @@ class Intervention:
 
     def end(self) -> None:
         """Give back what :meth:`begin` took."""
+
+    def observe(self, context: Context, observation: str) -> str | None:
+        """Rewrite or annotate a new observation, once; from then on the agent has seen this text and no other."""
+        return None
+
+    def offer(self, context: Context, tools: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]] | None:
+        """Change what the model is told of its tools, or add tools of the harness's own, which :meth:`call` answers.
+
+        ``tools`` are OpenAI function schemas. Not asked where the environment has no tools.
+        """
+        return None
+
+    def call(self, context: Context, action: dict[str, Any]) -> Answer | None:
+        """Answer a call of a tool that this intervention has added; the environment is not stepped."""
+        return None
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Change the request before the model sees it."""

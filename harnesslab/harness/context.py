@@ -19,6 +19,10 @@ MAX_TEXT = 200_000
 """Characters that one text from an intervention may have."""
 MAX_SAMPLES = 32
 """Replies that a draft may ask for."""
+MAX_AGAIN = 3
+"""How often the model may be asked again in one step, over all interventions."""
+MAX_ACTIONS = 16
+"""Actions that one call of a harness's own tool may stand for."""
 
 # The bounds are checked where a value comes from outside: see harnesslab.harness.jsonform.
 Text: TypeAlias = Annotated[str, MaxLen(MAX_TEXT)]
@@ -56,7 +60,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the agent has seen up to now. ``step`` counts from 0; ``budget`` is the number of steps allowed."""
+    """What the agent has seen up to now. ``step`` counts from 0; ``budget`` is the number of steps allowed.
+
+    ``asked`` is how often the model has been asked again in this step. ``memory`` belongs to the intervention that is asked,
+    for one episode: what it leaves in there, small and plain JSON, is there at the next hook. A kind gets it if it ``remembers``.
+    """
 
     instruction: Text
     observation: Text
@@ -66,6 +74,8 @@ class Context:
     step: int = 0
     budget: int = 50
     protocol: Protocol = "text"
+    asked: int = 0
+    memory: dict[str, Any] = field(default_factory=dict)
 
     @property
     def steps_left(self) -> int:
@@ -112,7 +122,8 @@ class Proposal:
     ``action`` is ``None`` while none could be read; ``problem`` then says why, in words for the agent.
     ``withheld`` means that an action was read and must not be executed (a block); ``problem`` is its message.
     ``cause`` is ``problem`` for a program, one of :data:`CAUSES`. ``cut`` is true for a reply that was ended
-    before the model ended it: by the token limit, a filter, a broken connection.
+    before the model ended it: by the token limit, a filter, a broken connection. ``again``, when set, asks the model again
+    in the same step with this text below its reply, at most :data:`MAX_AGAIN` times; after that the action counts, if there is one.
     """
 
     raw: Text
@@ -122,6 +133,15 @@ class Proposal:
     tool_calls: tuple[dict[str, Any], ...] = ()
     cut: bool = False
     cause: Text = ""
+    again: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool of the harness's own gives: a ``text`` for the agent, or ``actions`` that are executed in its place, one a step."""
+
+    text: Text = ""
+    actions: Annotated[tuple[Action, ...], MaxLen(MAX_ACTIONS)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +150,15 @@ class Decision:
 
     ``note`` is told to the agent with the next observation. ``action`` replaces the chosen one.
     ``withhold`` spends the step without the environment; the note is then the observation.
-    ``stop`` ends the episode; the environment is not stepped again.
+    ``stop`` ends the episode; the environment is not stepped again. ``again`` asks the model again in the same step, as in
+    a :class:`Proposal`. A note alone withholds nothing: the action is executed.
     """
 
     note: Text = ""
     action: Action | None = None
     withhold: bool = False
     stop: bool = False
+    again: Text = ""
 
 
 @dataclass(slots=True)

@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from harnesslab.harness.context import Context, Decision, Draft, Proposal, Turn
+from harnesslab.harness.context import MAX_TEXT, Answer, Context, Decision, Draft, Proposal, Turn
+from harnesslab.harness.toolschema import checked
 
-T = TypeVar("T", Context, Draft, Proposal, Decision, Turn)
+T = TypeVar("T", Context, Draft, Proposal, Decision, Turn, Answer)
 
-_FORMS: tuple[Any, ...] = (Turn, Context, Draft, Proposal, Decision)
+_FORMS: tuple[Any, ...] = (Turn, Context, Draft, Proposal, Decision, Answer)
 for _form in _FORMS:
     _form.__pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 _ADAPTERS: dict[Any, TypeAdapter[Any]] = {form: TypeAdapter(form) for form in _FORMS}
@@ -48,6 +49,8 @@ def from_json(cls: type[T], data: Any) -> T:
         raise ValueError(f"{cls.__name__}: not plain JSON: {error}") from error
     for owner in made.history if isinstance(made, Context) else (made,):
         _complete(getattr(owner, "action", None), type(owner).__name__)
+    for action in made.actions if isinstance(made, Answer) else ():
+        _complete(action, "Answer")
     return made
 
 
@@ -62,6 +65,21 @@ def _complete(action: Any, where: str) -> None:
         )
     if unknown := sorted(set(action) - {"name", "arguments"}):
         raise ValueError(f"{where}.action: unknown key {unknown[0]!r}; a tool call has name and arguments")
+
+
+def text_from_json(data: Any) -> str:
+    """Checked result of an ``observe`` hook. Raises ValueError unless it is a text that is not too long."""
+    if isinstance(data, str) and len(data) <= MAX_TEXT:
+        return data.encode("utf-8", "replace").decode()
+    raise ValueError(f"observe must return the observation, a text of at most {MAX_TEXT} characters, or None")
+
+
+def tools_from_json(data: Any) -> tuple[dict[str, Any], ...]:
+    """Checked result of an ``offer`` hook. Raises ValueError unless it is a list of function schemas that is not too long."""
+    tools = checked(data)
+    if len(json.dumps(tools, allow_nan=False)) > MAX_TEXT:
+        raise ValueError(f"offer must return tools of at most {MAX_TEXT} characters as JSON")
+    return tools
 
 
 def scores_from_json(data: Any, count: int) -> list[float]:

@@ -1,6 +1,6 @@
 """One step of an episode, the part that belongs to the harness.
 
-:meth:`Pipeline.begin` shapes the request: contract, skill, action and regulation in this order, by file name in
+:meth:`Pipeline.see` settles what the agent sees: the tools, then the observation. :meth:`Pipeline.begin` shapes the request: contract, skill, action and regulation in this order, by file name in
 each layer. :meth:`Pipeline.choose` turns the replies into one action: each reply is parsed and goes through the
 ``realize`` hooks by stage,
 
@@ -22,17 +22,19 @@ a single episode, in which a Python intervention keeps its confined process.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from harnesslab.errors import ConfinementUnavailable, InterventionFault
 from harnesslab.harness.base import Intervention
-from harnesslab.harness.context import CUT, MAX_SAMPLES, Context, Decision, Draft, Firings, Proposal
-from harnesslab.harness.jsonform import scores_from_json
+from harnesslab.harness.context import CUT, MAX_SAMPLES, Action, Answer, Context, Decision, Draft, Firings, Proposal
+from harnesslab.harness.jsonform import scores_from_json, text_from_json, tools_from_json
 from harnesslab.harness.load import Harness
+from harnesslab.harness.memory import Memory
 from harnesslab.harness.prompt import Message, build_messages
 from harnesslab.harness.protocol import parse, render
+from harnesslab.harness.toolschema import name_of
 
 
 class Reply(Protocol):
@@ -49,6 +51,17 @@ class Reply(Protocol):
     @property
     def finish_reason(self) -> str:
         """Why it ended; for those of :data:`~harnesslab.harness.context.CUT`, the model had not finished."""
+
+
+class Perceived(NamedTuple):
+    """What the agent sees: a context with the observation and the tools as the harness left them.
+
+    ``own`` says which intervention answers which tool of the harness's own.
+    """
+
+    context: Context
+    own: Mapping[str, str]
+    fired: tuple[str, ...]
 
 
 class Prepared(NamedTuple):
@@ -74,13 +87,23 @@ class Chosen(NamedTuple):
     decision: Decision | None
     fired: tuple[str, ...]
 
+    @property
+    def again(self) -> str:
+        """The text with which the model is to be asked again in this step; empty where it is not."""
+        if self.decision is not None and (self.decision.stop or self.decision.withhold):
+            return ""
+        return (self.decision.again if self.decision is not None else "") or self.proposal.again
+
 
 class Pipeline:
     """The harness at work. Both methods raise InterventionFault, naming the intervention, when a hook fails."""
 
     def __init__(self, harness: Harness) -> None:
         self.harness = harness
+        self.memory: Memory | None = None
         everyone = harness.interventions
+        self._observers = [i for i in everyone if "observe" in i.hooks]
+        self._offerers = [i for i in everyone if "offer" in i.hooks]
         self._shapers = [i for i in everyone if "shape" in i.hooks]
         self._free_shapers = [i for i in self._shapers if not i.constrained_only]
         self._realizers = sorted([i for i in everyone if "realize" in i.hooks], key=lambda i: i.stage)
@@ -89,16 +112,69 @@ class Pipeline:
         self._start = Draft(history=harness.prompt.history)
 
     def episode(self) -> Pipeline:
-        """The pipeline for one episode, with processes of its own where interventions need them; ``close`` it at the end."""
+        """The pipeline for one episode: with a memory, and with processes where interventions need them; ``close`` it at the end."""
         begun = tuple(intervention.begin() for intervention in self.harness.interventions)
-        if begun == self.harness.interventions:
-            return self
-        return Pipeline(replace(self.harness, interventions=begun))
+        same = all(one is other for one, other in zip(begun, self.harness.interventions, strict=True))
+        own = Pipeline(self.harness if same else replace(self.harness, interventions=begun))
+        own.memory = Memory()
+        return own
 
     def close(self) -> None:
         """End what :meth:`episode` has begun. Safe to call twice."""
         for intervention in self.harness.interventions:
             intervention.end()
+
+    def see(self, context: Context) -> Perceived:
+        """Settle the tools and the observation of one step. Asked once a step, before :meth:`begin`."""
+        firings = Firings()
+        own: dict[str, str] = {}
+        for intervention in self._offerers if context.tools is not None else ():
+            if not self._asked(intervention, context):
+                continue
+            tools = context.tools or ()
+            offered = self._run(intervention, "offer", context, tools)
+            if offered is None:
+                continue
+            offered = _checked(intervention, "offer", tools_from_json, offered)
+            known = {name_of(tool) for tool in tools}
+            new = [name_of(tool) for tool in offered if name_of(tool) not in known]
+            if new and "call" not in intervention.hooks:
+                error = ValueError(f"added the tool {new[0]!r}, but has no hook 'call' to answer it")
+                _blame(intervention, "offer", error, "nonsense")
+            own.update(dict.fromkeys(new, intervention.name))
+            context = replace(context, tools=offered)
+            firings.add(intervention.name)
+        for intervention in self._observers:
+            if not self._asked(intervention, context):
+                continue
+            text = self._run(intervention, "observe", context, context.observation)
+            if text is None:
+                continue
+            context = replace(context, observation=_checked(intervention, "observe", text_from_json, text))
+            firings.add(intervention.name)
+        return Perceived(context, own, tuple(firings.fired))
+
+    def answer(self, perceived: Perceived, action: Action) -> Answer | None:
+        """What a tool of the harness's own gives; None where the action is the environment's."""
+        if not isinstance(action, dict) or action.get("name") not in perceived.own:
+            return None
+        intervention = self.harness[perceived.own[action["name"]]]
+        answer = self._run(intervention, "call", perceived.context, action)
+        answer = _typed(intervention, "call", answer if answer is not None else Answer(), Answer)
+        for each in answer.actions:
+            if isinstance(each, dict) and each.get("name") in perceived.own:
+                error = ValueError(
+                    f"stands for {each['name']!r}, which is the harness's own; name actions of the environment"
+                )
+                _blame(intervention, "call", error, "nonsense")
+        return answer
+
+    def follow(self, context: Context, action: Action) -> Chosen:
+        """An action that one of the harness's own tools stands for, as regulation leaves it."""
+        firings = Firings()
+        proposal = Proposal("", action)
+        decision = self._regulated(context, proposal, firings) if self._regulators else None
+        return Chosen(proposal, decision, tuple(firings.fired))
 
     def begin(self, context: Context, constrains: bool = False) -> Prepared:
         """Shape the request of one step. ``constrains``: the backbone can be held to a list of replies."""
@@ -106,7 +182,7 @@ class Pipeline:
         for intervention in self._shapers if constrains else self._free_shapers:
             if not self._asked(intervention, context):
                 continue
-            shaped = _run(intervention, "shape", context, draft)
+            shaped = self._run(intervention, "shape", context, draft)
             if shaped is not None:
                 draft = _checked_draft(intervention, shaped)
                 firings.add(intervention.name)
@@ -129,6 +205,23 @@ class Pipeline:
         decision = self._regulated(context, proposal, firings) if self._regulators else None
         return Chosen(proposal, decision, tuple(firings.fired))
 
+    def _run(self, intervention: Intervention, hook: str, context: Context, value: Any) -> Any:
+        """Ask one hook, with the memory of its intervention."""
+        if intervention.remembers:
+            context = replace(context, memory=self.memory.of(intervention.name) if self.memory is not None else {})
+        try:
+            result = getattr(intervention, hook)(context, value)
+        except (InterventionFault, ConfinementUnavailable):
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an intervention raises is its fault
+            _blame(intervention, hook, error)
+        if intervention.remembers and self.memory is not None:
+            try:
+                self.memory.keep(intervention.name, context.memory)
+            except ValueError as error:
+                _blame(intervention, hook, error, "nonsense")
+        return result
+
     def _asked(self, intervention: Intervention, context: Context) -> bool:
         """Whether the context part of the intervention's trigger holds."""
         if intervention.when is None:
@@ -149,12 +242,12 @@ class Pipeline:
         for intervention in realizers:
             if not self._concerns(intervention, proposal):
                 continue
-            better = _run(intervention, "realize", context, proposal)
+            better = self._run(intervention, "realize", context, proposal)
             if better is None:
                 continue
             proposal = _typed(intervention, "realize", better, Proposal)
             firings.add(intervention.name)
-            if proposal.withheld:
+            if proposal.withheld or proposal.again:
                 break
         return proposal
 
@@ -163,7 +256,7 @@ class Pipeline:
         for intervention in self._rankers:
             if not self._asked(intervention, context):
                 continue
-            scores = _run(intervention, "rank", context, tuple(proposals))
+            scores = self._run(intervention, "rank", context, tuple(proposals))
             if scores is None:
                 continue
             try:
@@ -171,7 +264,7 @@ class Pipeline:
             except ValueError as error:
                 _blame(intervention, "rank", error, "nonsense")
             firings.add(intervention.name)
-        runnable = [p.action is not None and not p.withheld for p in proposals]
+        runnable = [p.action is not None and not p.withheld and not p.again for p in proposals]
         best = max(range(len(proposals)), key=lambda i: (runnable[i], totals[i], -i))
         return proposals[best]
 
@@ -180,13 +273,13 @@ class Pipeline:
         for intervention in self._regulators:
             if not self._asked(intervention, context) or not self._concerns(intervention, proposal):
                 continue
-            decision = _run(intervention, "regulate", context, proposal)
+            decision = self._run(intervention, "regulate", context, proposal)
             if decision is None:
                 continue
             firings.add(intervention.name)
             decision = _typed(intervention, "regulate", decision, Decision)
             merged = decision if merged is None else _merged(merged, decision)
-            if merged.stop or merged.withhold:
+            if merged.stop or merged.withhold or merged.again:
                 break
             if decision.action is not None:
                 proposal = replace(proposal, action=decision.action, problem="", withheld=False)
@@ -200,6 +293,7 @@ def _merged(first: Decision, second: Decision) -> Decision:
         action=first.action if second.action is None else second.action,
         withhold=second.withhold,
         stop=second.stop,
+        again=second.again,
     )
 
 
@@ -216,20 +310,18 @@ def _rendered(actions: Sequence[str] | None, context: Context) -> tuple[str, ...
     return tuple(render(action, context.protocol, context.tools) for action in actions)
 
 
-def _run(intervention: Intervention, hook: str, context: Context, value: Any) -> Any:
-    try:
-        return getattr(intervention, hook)(context, value)
-    except (InterventionFault, ConfinementUnavailable):
-        raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an intervention raises is its fault
-        _blame(intervention, hook, error)
-
-
 def _typed(intervention: Intervention, hook: str, value: Any, cls: Any) -> Any:
     if not isinstance(value, cls):
         error = TypeError(f"returned {type(value).__name__}, not {cls.__name__} or None")
         _blame(intervention, hook, error, "nonsense")
     return value
+
+
+def _checked(intervention: Intervention, hook: str, check: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return check(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        _blame(intervention, hook, error, "nonsense")
 
 
 def _checked_draft(intervention: Intervention, draft: Any) -> Draft:

@@ -8,9 +8,10 @@ between ``draft.before`` and ``draft.after``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harnesslab.harness.context import Context, Draft, Turn
+from harnesslab.harness.context import Context, Draft, Proposal, Turn
 from harnesslab.harness.load import PromptSpec
 from harnesslab.harness.protocol import call, dumps, render
 from harnesslab.harness.toolschema import Tools, function, properties, required, resolved, schema_root
@@ -45,6 +46,18 @@ def build_messages(context: Context, draft: Draft, prompt: PromptSpec) -> tuple[
     if content or not pending:
         _tell(messages, None, content, head)
     return tuple(messages)
+
+
+def ask_again(
+    messages: Sequence[Mapping[str, Any]], proposal: Proposal, text: str, context: Context, prompt: PromptSpec
+) -> tuple[Message, ...]:
+    """The messages of a request that asks again: the same, then the reply as it was, then ``text``."""
+    turn = Turn(context.observation, proposal.raw, proposal.action, text)
+    native = context.protocol == "tools" and bool(context.tools) and isinstance(proposal.action, dict)
+    identity = f"call_{len(context.history)}_{context.asked}" if native else None
+    added = [*map(dict, messages), _reply(turn, context, prompt, identity)]
+    _tell(added, identity, clip(text, prompt.observation_chars), "")
+    return tuple(added)
 
 
 def _tell(messages: list[Message], pending: str | None, text: str, head: str) -> None:

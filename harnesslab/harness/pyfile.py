@@ -25,7 +25,7 @@ from typing import Any
 from harnesslab.errors import HarnessFileError, InterventionFault
 from harnesslab.harness.base import HOOKS, Intervention
 from harnesslab.harness.confined.box import Box, Code
-from harnesslab.harness.context import Context, Decision, Draft, Proposal
+from harnesslab.harness.context import Answer, Context, Decision, Draft, Proposal
 from harnesslab.harness.jsonform import from_json, scores_from_json, to_json
 
 _DEFINED = re.compile(
@@ -38,12 +38,28 @@ class PythonIntervention(Intervention):
     """What the two ways to run a file have in common: each call gets fresh values, and what comes back is checked."""
 
     kind = "python"
+    remembers = True
 
     def __init__(self, name: str, hooks: Sequence[str], about: str = "") -> None:
         self.name = name
         self.layer = name.split("/", 1)[0]  # type: ignore[assignment]
         self.about = about
         self.hooks = tuple(hooks)
+
+    def observe(self, context: Context, observation: str) -> str | None:
+        """Call the file's ``observe``; the pipeline checks the text."""
+        text: str | None = self._call("observe", context, observation)
+        return text
+
+    def offer(self, context: Context, tools: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]] | None:
+        """Call the file's ``offer``; the pipeline checks the tools."""
+        offered: Sequence[dict[str, Any]] | None = self._call("offer", context, tools)
+        return offered
+
+    def call(self, context: Context, action: dict[str, Any]) -> Answer | None:
+        """Call the file's ``call``, which may return a text or an answer."""
+        result = self._call("call", context, action)
+        return self._checked("call", Answer, {"text": result} if isinstance(result, str) else result)
 
     def shape(self, context: Context, draft: Draft) -> Draft | None:
         """Call the file's ``shape``."""
@@ -66,7 +82,9 @@ class PythonIntervention(Intervention):
         return self._answer("regulate", Decision, context, proposal)
 
     def _answer(self, hook: str, form: Any, context: Context, value: Any) -> Any:
-        result = self._call(hook, context, value)
+        return self._checked(hook, form, self._call(hook, context, value))
+
+    def _checked(self, hook: str, form: Any, result: Any) -> Any:
         try:
             return None if result is None else from_json(form, result)
         except ValueError as error:
@@ -75,6 +93,13 @@ class PythonIntervention(Intervention):
     def _call(self, hook: str, context: Context, value: Any) -> Any:
         """What the file's function returns, unchecked."""
         raise NotImplementedError
+
+    def _remember(self, hook: str, context: Context, memory: Any) -> None:
+        """Put into the context's memory what the file has left there; the pipeline checks it."""
+        if not isinstance(memory, dict):
+            raise self._lie(hook, ValueError("context['memory'] must stay an object"))
+        context.memory.clear()
+        context.memory.update(memory)
 
     def _lie(self, hook: str, error: ValueError) -> InterventionFault:
         return InterventionFault(f"{self.name}: {hook} failed: ValueError: {error}", cause="nonsense")
@@ -118,7 +143,9 @@ class Running(PythonIntervention):
         self._box.close()
 
     def _call(self, hook: str, context: Context, value: Any) -> Any:
-        return self._box.ask(hook, context, to_json(value))
+        result, memory = self._box.ask(hook, context, to_json(value))
+        self._remember(hook, context, memory)
+        return result
 
 
 class Unconfined(PythonIntervention):
@@ -129,7 +156,11 @@ class Unconfined(PythonIntervention):
         self._functions = functions
 
     def _call(self, hook: str, context: Context, value: Any) -> Any:
-        return self._functions[hook](to_json(context), to_json(value))
+        form = to_json(context)
+        result = self._functions[hook](form, to_json(value))
+        # The function may have put another object in its place.
+        self._remember(hook, context, form.get("memory"))
+        return result
 
 
 def load_python(path: str, text: str, *, unconfined: bool = False) -> PythonIntervention:

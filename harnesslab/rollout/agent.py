@@ -11,12 +11,13 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harnesslab.errors import BackboneError, ConfigError, HarnesslabError
-from harnesslab.harness.context import Action, Context, Decision, Proposal, Turn
+from harnesslab.harness.context import MAX_AGAIN, Action, Context, Decision, Draft, Proposal, Turn
 from harnesslab.harness.load import Harness, load_folder
-from harnesslab.harness.pipeline import Pipeline, Prepared
+from harnesslab.harness.pipeline import Chosen, Perceived, Pipeline, Prepared
+from harnesslab.harness.prompt import ask_again
 from harnesslab.harness.toolschema import checked
 from harnesslab.llm.aside import ask
 from harnesslab.llm.replies import tool_calls
@@ -70,8 +71,11 @@ class Move:
     """What one step came to.
 
     ``executes``: ``action`` goes to the system outside, and its answer to :meth:`AgentRun.settle`. Otherwise the step is
-    over: ``result`` is what the agent sees next. ``stops``: a regulation ended the run. ``choices`` counts the actions
-    that the harness left to the model (0: not constrained). ``fired`` names the interventions that took part.
+    over: ``result`` is what the agent sees next, and ``invalid`` says whether it was spent without an action (a tool of the
+    harness's own is one). ``stops``: a regulation ended the run. ``choices`` counts the actions that the harness left to
+    the model (0: not constrained). ``fired`` names the interventions that took part. ``seen`` is the observation as it
+    arrived, which ``context`` may hold in the harness's words. ``again`` are the texts with which the model was asked again,
+    each with the number of replies before it.
     """
 
     context: Context
@@ -84,11 +88,27 @@ class Move:
     stops: bool
     result: str
     fired: tuple[str, ...]
+    invalid: bool = False
+    seen: str = ""
+    again: tuple[tuple[int, str], ...] = ()
 
     @property
     def choices(self) -> int:
         """How many actions the harness left to the model; 0 where it was not constrained."""
         return len(self.ready.choices) if self.ready.choices else 0
+
+
+class _Asked(NamedTuple):
+    """What came of asking the model in one step: all replies, and what was chosen of the last ones."""
+
+    ready: Prepared
+    replies: tuple[Completion, ...]
+    chosen: Chosen
+    again: tuple[tuple[int, str], ...]
+
+
+UNASKED = Prepared(Draft(), (), None, (), None, ())
+"""The request of a step in which the model is not asked."""
 
 
 class Agent:
@@ -179,6 +199,7 @@ class AgentRun:
     _stopped: bool = False
     _open: bool = False
     _busy: bool = False
+    _queue: tuple[Action, ...] = ()
     _pending: str | None = field(default=None)
 
     @property
@@ -226,7 +247,21 @@ class AgentRun:
         self.pipeline.close()
 
     async def decide(self, observation: str) -> Move:
-        """One step: shape the request, ask, repair, regulate. An action that is executed waits for :meth:`settle`."""
+        """One step: see, shape the request, ask, repair, regulate. An action that is executed waits for :meth:`settle`.
+
+        After an error the run is as it was before, and the same call can be made again.
+        """
+        turns, memory = self.turns, self.pipeline.memory
+        kept = memory.snapshot() if memory is not None else {}
+        try:
+            return await self._decide(observation)
+        except BaseException:
+            self.turns = turns
+            if memory is not None:
+                memory.restore(kept)
+            raise
+
+    async def _decide(self, observation: str) -> Move:
         context = Context(
             instruction=self.instruction,
             observation=observation,
@@ -237,7 +272,22 @@ class AgentRun:
             budget=self.budget,
             protocol=self.agent.harness.protocol,
         )
-        pipeline, backbone = self.pipeline, self.agent.backbone
+        seen = self.pipeline.see(context)
+        if self.turns and seen.context.observation != observation:
+            # For good: the step before brought what the harness has made of it, too.
+            self.turns = (*self.turns[:-1], replace(self.turns[-1], result=seen.context.observation))
+            seen = seen._replace(context=replace(seen.context, history=self.turns))
+        if self._queue:
+            action, *rest = self._queue
+            self._queue = tuple(rest)
+            asked = _Asked(UNASKED, (), self.pipeline.follow(seen.context, action), ())
+        else:
+            asked = await self._asked(seen)
+        return self._moved(observation, seen, asked)
+
+    async def _asked(self, seen: Perceived) -> _Asked:
+        """Shape the request and ask, until there is a reply that need not be asked for again."""
+        pipeline, backbone, context = self.pipeline, self.agent.backbone, seen.context
         ready = pipeline.begin(context, backbone.constrains)
         # Only a control reads the options; a model is not made to wait for them.
         control = backbone.control
@@ -251,20 +301,55 @@ class AgentRun:
             instruction=self.instruction if control else "",
             past=tuple(turn.raw for turn in self.turns) if control else (),
         )
-        replies = await self._ask(request, ready.draft.samples)
-        chosen = pipeline.choose(context, replies)
-        fired = (*ready.fired, *(name for name in chosen.fired if name not in ready.fired))
+        replies: list[Completion] = []
+        again: list[tuple[int, str]] = []
+        fired: tuple[str, ...] = ()
+        while True:
+            new = await self._ask(request, ready.draft.samples, len(replies))
+            replies += new
+            chosen = pipeline.choose(context, new)
+            fired = (*fired, *chosen.fired)
+            if not chosen.again or len(again) == MAX_AGAIN:
+                return _Asked(ready, tuple(replies), chosen._replace(fired=fired), tuple(again))
+            again.append((len(replies), chosen.again))
+            prompt = self.agent.harness.prompt
+            messages = ask_again(request.messages, chosen.proposal, chosen.again, context, prompt)
+            request = replace(request, messages=messages)
+            context = replace(context, asked=len(again))
+
+    def _moved(self, observation: str, seen: Perceived, asked: _Asked) -> Move:
+        """What becomes of the choice, and the state of the run after it."""
+        context, chosen = seen.context, asked.chosen
+        fired = tuple(dict.fromkeys((*seen.fired, *asked.ready.fired, *chosen.fired)))
         proposal, decision = chosen.proposal, chosen.decision or NOTHING
+        if decision.action is None and not (
+            decision.stop or decision.withhold or proposal.withheld or proposal.action is None
+        ):
+            answer = self.pipeline.answer(seen, proposal.action)
+            if answer is not None and answer.actions:
+                first, *rest = answer.actions
+                self._queue = tuple(rest)
+                decision = replace(decision, action=first)
+        else:
+            answer = None
         action: Action | None = decision.action if decision.action is not None else proposal.action
         executes = not (decision.stop or decision.withhold or proposal.withheld or action is None)
+        answered = answer is not None and not answer.actions
+        executes, invalid = executes and not answered, not (executes or decision.stop)
         result = "" if executes else _unexecuted(proposal, decision)
+        if answer is not None and answered:
+            result = f"{answer.text}\n{decision.note}" if decision.note else answer.text
         if decision.stop:
             action = proposal.action
             self.reason = "a regulation stopped the episode" + (f": {decision.note}" if decision.note else "")
-        move = Move(context, ready, replies, proposal, decision, action, executes, decision.stop, result, fired)
+        move = Move(
+            context, asked.ready, asked.replies, proposal, decision, action, executes, decision.stop, result, fired,
+            invalid, observation, asked.again,
+        )  # fmt: skip
         self.last, self.step, self._stopped, self._open = move, self.step + 1, decision.stop, executes
         if not executes:
-            self._turn(result, not decision.stop)
+            self._queue = ()
+            self._turn(result, invalid)
         if self.step == self.budget and not decision.stop:
             self.reason = f"the budget of {self.budget} steps was used up"
         return move
@@ -276,6 +361,7 @@ class AgentRun:
         note = self.last.decision.note
         result = f"{observation}\n{note}" if note else observation
         self._open = False
+        self._queue = () if invalid else self._queue
         self._turn(result, invalid)
         return result
 
@@ -316,12 +402,12 @@ class AgentRun:
         finally:
             self._busy = False
 
-    async def _ask(self, request: Request, samples: int) -> list[Completion]:
-        """Draw the samples, each with its own seed; all of them at once where there are several."""
+    async def _ask(self, request: Request, samples: int, before: int) -> list[Completion]:
+        """Draw the samples, each with its own seed; all of them at once where there are several. ``before``: replies in this step."""
         limits = self.agent.limits
         limits.allow(samples)
         try:
-            draws = [self._complete(self._seeded(request, number)) for number in range(samples)]
+            draws = [self._complete(self._seeded(request, number)) for number in range(before, before + samples)]
             replies = [await draws[0]] if samples == 1 else list(await asyncio.gather(*draws))
             for reply in replies:
                 limits.spend(reply)

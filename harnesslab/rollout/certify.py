@@ -31,8 +31,9 @@ async def replay(environment: Environment, task: Task, episode: Episode) -> Fork
     try:
         guarded = await GuardedEnv.make(environment)
         seen = await guarded.reset(seed=task.seed, options=task.options)
-        if episode.steps and seen.observation != episode.steps[0].observation:
-            return Fork(task.id, -1, episode.steps[0].observation, seen.observation)
+        first = episode.steps[0].seen or episode.steps[0].observation if episode.steps else ""
+        if episode.steps and seen.observation != first:
+            return Fork(task.id, -1, first, seen.observation)
         for step in episode.steps:
             if not step.executed or step.action is None:
                 continue

@@ -90,23 +90,23 @@ async def _steps(env: GuardedEnv, seen: Seen, episode: Episode, agent: Agent, se
 
 def _step(move: Move) -> Step:
     """The record of a move; what its action came to is filled in when the environment has answered."""
-    missed = not (move.executes or move.stops)
     return Step(
         index=move.context.step,
         observation=move.context.observation,
-        request=move.replies[0].body or {"messages": list(move.ready.messages)},
-        replies=[_reply(reply) for reply in move.replies],
+        request=(move.replies[0].body if move.replies else None) or {"messages": list(move.ready.messages)},
+        replies=_replies(move),
         raw=move.proposal.raw,
         action=move.action,
         executed=False,
         problem=move.proposal.problem,
         result=move.result,
-        invalid=missed,
+        invalid=move.invalid,
         reward=0.0,
         fired=move.fired,
         note=move.decision.note,
         admissible=move.context.admissible,
         choices=move.choices,
+        seen=move.seen if move.seen != move.context.observation else "",
     )
 
 
@@ -131,6 +131,17 @@ async def _execute(env: GuardedEnv, run: AgentRun, move: Move, step: Step, episo
         )
         return True
     return False
+
+
+def _replies(move: Move) -> list[dict[str, Any]]:
+    """The replies; each that was not the last word has the text with which the model was asked again."""
+    found = [_reply(reply) for reply in move.replies]
+    start = 0
+    for number, text in move.again:
+        for reply in found[start:number]:
+            reply["again"] = text
+        start = number
+    return found
 
 
 def _reply(reply: Completion) -> dict[str, Any]:

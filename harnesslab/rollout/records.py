@@ -35,6 +35,8 @@ class Step:
     ``note`` of a regulation at its end. ``choices`` counts the actions that the harness left to the model
     (0: not constrained). ``seconds`` is the wall time of the whole step. ``forced``
     says whether the harness decided the executed action (:mod:`harnesslab.rollout.own`); None in older records.
+    ``seen`` is the observation as the environment gave it, where the harness has rewritten it. A reply with the key
+    ``again`` was not the last of its step: the model was asked again with that text.
     """
 
     index: int
@@ -54,6 +56,7 @@ class Step:
     choices: int = 0
     seconds: float = 0.0
     forced: bool | None = None
+    seen: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON."""

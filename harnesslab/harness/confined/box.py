@@ -94,16 +94,17 @@ class Box:
         self._future = _nursery(os.getpid()).submit(_start, self.allowed)
         self._finalizer = weakref.finalize(self, _end, self._future)
 
-    def ask(self, hook: str, context: Context, *values: Any) -> Any:
-        """What the file's function ``hook`` returns for the context and ``values`` (JSON forms). Not checked yet."""
+    def ask(self, hook: str, context: Context, value: Any) -> tuple[Any, Any]:
+        """What the file's function ``hook`` returns for the context and a value's JSON form, and its memory. Not checked yet."""
         if not self._loaded:
             self.load()
-        frame = {"do": hook, "news": self._feed.news(context), "values": list(values)}
+        frame = {"do": hook, "news": self._feed.news(context), "memory": context.memory, "value": value}
         reply = self._round(f"{hook} failed", frame, self.allowed.hook_s)
         if "error" in reply:
-            text, _ = _words(reply["error"])
-            raise self._fault(f"{hook} failed: {text}", "intervention")
-        return reply["value"]
+            error = reply["error"]
+            lie = isinstance(error, dict) and error.get("kind") == "nonsense"
+            raise self._fault(f"{hook} failed: {_words(error)[0]}", "nonsense" if lie else "intervention")
+        return reply["value"], reply.get("memory")
 
     def load(self) -> None:
         """Load the file. Raises InterventionFault where that fails."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from harnesslab.harness.context import Context
+from harnesslab.harness.context import Context, Turn
 from harnesslab.harness.jsonform import to_json
 
-_FIELDS = ("instruction", "observation", "admissible", "tools", "step", "budget", "protocol")
+_FIELDS = ("instruction", "observation", "admissible", "tools", "step", "budget", "protocol", "asked")
 
 
 class Feed:
@@ -30,6 +30,15 @@ class Feed:
             for name in _FIELDS
             if (new := getattr(context, name)) is not (old := getattr(last, name)) and new != old
         }
-        # Turns that are the same objects are equal at the price of a pointer each.
-        kept = len(last.history) if context.history[: len(last.history)] == last.history else 0
+        kept = _shared(context.history, last.history)
         return {"changed": changed, "kept": kept, "turns": to_json(context.history[kept:])}
+
+
+def _shared(new: tuple[Turn, ...], old: tuple[Turn, ...]) -> int:
+    """How many turns both begin with. Turns that are the same objects are equal at the price of a pointer each."""
+    if new[: len(old)] == old:
+        return len(old)
+    for number, (one, other) in enumerate(zip(new, old, strict=False)):
+        if one is not other and one != other:
+            return number
+    return min(len(new), len(old))

@@ -126,14 +126,16 @@ def report(error: BaseException, path: str) -> dict[str, Any]:
         text = f"{type(error).__name__}: {error}"
     except BaseException:  # noqa: BLE001 - its text is code of the file's, too
         text = type(error).__name__
+    if type(error).__name__ == "FrameError":
+        return {"text": str(error)[:TEXT], "line": None, "kind": "nonsense"}
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     return {"text": text[:TEXT], "line": lines[-1] if lines else None}
 
 
-def answer(link: Link, number: Any, path: str, work: Any) -> bool:
-    """Send what ``work`` returns, or what it raised; whether that went well."""
+def answer(link: Link, number: Any, path: str, work: Any, context: dict[str, Any]) -> bool:
+    """Send what ``work`` returns, with the memory that it left in the context, or what it raised; whether that went well."""
     try:
-        link.send({"id": number, "value": work()})
+        link.send({"id": number, "value": work(), "memory": context.get("memory")})
     except EOFError:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the file raises is the answer
@@ -149,13 +151,14 @@ def serve(link: Link) -> None:
     path = first["path"]
     functions: dict[str, Any] = {}
     mirror = Mirror()
-    if not answer(link, first["id"], path, lambda: functions.update(load(path, first["source"], first["hooks"]))):
+    if not answer(link, first["id"], path, lambda: functions.update(load(path, first["source"], first["hooks"])), {}):
         return
     while True:
         request = link.receive()
         mirror.update(request["news"])
+        context = {**mirror.context(), "memory": request["memory"]}
         function = functions[request["do"]]
-        answer(link, request["id"], path, lambda f=function, r=request: f(mirror.context(), *r["values"]))
+        answer(link, request["id"], path, lambda f=function, c=context, v=request["value"]: f(c, v), context)
 
 
 def main() -> None:

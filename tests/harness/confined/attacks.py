@@ -75,7 +75,7 @@ ATTACKS: dict[str, str] = {
     "much memory at once": "x = bytearray(1 << 36)",
     "memory bit by bit": "x = []\n    while True: x.append(bytearray(1 << 20))",
     "endless printing": "while True: print('x' * 100000)",
-    "a huge answer": "return {**proposal, 'action': 'x' * (64 << 20)}",
+    "a huge answer": "return {**proposal, 'action': 'x' * (8 << 20)}",
     "a deep answer": "x = []\n    for _ in range(100000): x = [x]\n    return x",
     "an answer in itself": "x = {}; x['x'] = x; return x",
     "endless recursion": "return realize(context, proposal)",

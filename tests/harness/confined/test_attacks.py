@@ -195,7 +195,7 @@ def test_what_limits_alone_hold(
 
 
 CAUSES = {
-    "an endless loop": "stalled", "sleeping": "stalled", "leaving": "died", "a crash": "died", "a huge answer": "intervention",
+    "an endless loop": "stalled", "sleeping": "stalled", "leaving": "died", "a crash": "died", "a huge answer": "nonsense",
     "garbage on the socket": "nonsense", "a reward": "nonsense", "another type": "nonsense", "the task's id": "intervention",
 }  # fmt: skip
 

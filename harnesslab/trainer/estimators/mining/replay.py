@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from harnesslab.errors import InterventionFault
@@ -63,6 +64,7 @@ def replies(step: Step) -> list[Reply]:
     found = [
         Reply(str(r.get("text") or ""), tuple(r.get("tool_calls") or ()), str(r.get("finish_reason") or "stop"))
         for r in step.replies
+        if "again" not in r
     ]
     return found or [Reply(step.raw)]
 
@@ -85,10 +87,17 @@ class Replay:
         """
         intervention = load_yaml(path, text)
         pipeline = Pipeline(with_intervention(self._harness, intervention))
+        found: list[Hit] = []
         try:
-            return [hit for place in self._seen if (hit := _ask(intervention, pipeline, *place)) is not None]
+            for _, places in groupby(self._seen, key=lambda place: id(place[0])):
+                own = pipeline.episode()
+                try:
+                    found += [hit for place in places if (hit := _ask(intervention, own, *place)) is not None]
+                finally:
+                    own.close()
         except (InterventionFault, ValueError, TypeError, TimeoutError, LookupError):
             return []
+        return found
 
 
 def with_intervention(harness: Harness, intervention: Intervention) -> Harness:
@@ -116,6 +125,8 @@ def _ask(intervention: Intervention, pipeline: Pipeline, episode: Episode, step:
             return None
         what = f"{clip(before, 60)} would become {clip(after, 60)}" if changed else f"a note beside {clip(after, 60)}"
         return Hit(episode, step, what, changed)
+    if (seen := intervention.observe(context, context.observation)) is not None:
+        return Hit(episode, step, f"{clip(context.observation, 60)} would become {clip(seen, 60)}", False)
     draft = Draft(choices=context.admissible if step.choices else None)
     if intervention.shape(context, draft) is None:
         return None
