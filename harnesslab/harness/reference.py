@@ -67,7 +67,8 @@ form of a reply do not count, so a kind that only adds quotes, and a `rescue` th
 
 A file `layer/stem.py` with functions named after the hooks ({hooks}) is an intervention too. They take and return plain
 JSON forms of the context, draft, proposal and decision, or `None`. Define them at the top level of the file. It runs in a
-confined process with the standard library only; see [Python interventions are confined](confinement.md).
+confined process with the standard library only ([Python interventions are confined](confinement.md)). What each hook
+gets and returns, with examples: [Write an intervention that no kind can say](howto/express.md).
 """
 
 

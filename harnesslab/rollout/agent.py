@@ -6,24 +6,22 @@ the backbone's. Importing this needs neither git nor SQLite, Jupyter or openai.
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harnesslab.errors import BackboneError, ConfigError, HarnesslabError
+from harnesslab.errors import ConfigError
 from harnesslab.harness.context import MAX_AGAIN, Action, Context, Decision, Draft, Proposal, Turn
 from harnesslab.harness.load import Harness, load_folder
 from harnesslab.harness.pipeline import Chosen, Perceived, Pipeline, Prepared
 from harnesslab.harness.prompt import ask_again
 from harnesslab.harness.toolschema import checked
-from harnesslab.llm.aside import ask
-from harnesslab.llm.replies import tool_calls
 from harnesslab.llm.types import Completion, MinimalBackbone, Request
 from harnesslab.llm.wrapper import Ask, as_backbone, shown
-from harnesslab.plaintext import in_words
+from harnesslab.rollout.asking import Limits as Limits
+from harnesslab.rollout.asking import complete as complete
+from harnesslab.rollout.asking import draw
 from harnesslab.rollout.control import tool_calls as possible_calls
 from harnesslab.rollout.guard import INSTRUCTION_LIMIT, observed
 from harnesslab.rollout.loop import run_async, run_sync
@@ -31,39 +29,7 @@ from harnesslab.rollout.loop import run_async, run_sync
 if TYPE_CHECKING:
     from harnesslab.llm.meter import Meter
 
-Spend = Callable[[Completion], None]
-"""Called with every completion, as soon as it has arrived."""
-REPLY_SECONDS = 1800.0
-"""Seconds that one reply of a backbone may take, its own retries included."""
 NOTHING = Decision()
-
-
-def _anything(calls: int) -> None:
-    """Nothing is limited."""
-
-
-def _nothing(completion: Completion) -> None:
-    """Nothing is counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How long single calls may take, in seconds, and what is asked before each call of the backbone.
-
-    ``deadline``: one call of the environment, by default the environment's own; ``reply``: one reply, retries
-    included. ``allow`` takes a number of calls out of the budget and raises BudgetExceeded where they are not left;
-    ``release`` says that they have ended; ``spend`` is called with every completion.
-    """
-
-    deadline: float | None = None
-    reply: float = REPLY_SECONDS
-    allow: Callable[[int], None] = _anything
-    release: Callable[[int], None] = _anything
-    spend: Spend = _nothing
-
-    def remote(self) -> Limits:
-        """The same for a worker elsewhere, which cannot ask."""
-        return replace(self, allow=_anything, release=_anything, spend=_nothing)
 
 
 @dataclass(slots=True)
@@ -305,7 +271,8 @@ class AgentRun:
         again: list[tuple[int, str]] = []
         fired: tuple[str, ...] = ()
         while True:
-            new = await self._ask(request, ready.draft.samples, len(replies))
+            key = (*self.key, self.step)
+            new = await draw(backbone, request, ready.draft.samples, key, limits=self.agent.limits, before=len(replies))
             replies += new
             chosen = pipeline.choose(context, new)
             fired = (*fired, *chosen.fired)
@@ -402,49 +369,9 @@ class AgentRun:
         finally:
             self._busy = False
 
-    async def _ask(self, request: Request, samples: int, before: int) -> list[Completion]:
-        """Draw the samples, each with its own seed; all of them at once where there are several. ``before``: replies in this step."""
-        limits = self.agent.limits
-        limits.allow(samples)
-        try:
-            draws = [self._complete(self._seeded(request, number)) for number in range(before, before + samples)]
-            replies = [await draws[0]] if samples == 1 else list(await asyncio.gather(*draws))
-            for reply in replies:
-                limits.spend(reply)
-            return replies
-        finally:
-            limits.release(samples)
-
-    async def _complete(self, request: Request) -> Completion:
-        return await complete(self.agent.backbone, request, self.key[2], self.agent.limits)
-
-    def _seeded(self, request: Request, number: int) -> Request:
-        """The request with the seed of this very draw; the same draw gets the same seed in every run."""
-        digest = hashlib.blake2b(repr((*self.key, self.step, number)).encode(), digest_size=4).digest()
-        return replace(request, seed=int.from_bytes(digest, "big") >> 1)
-
     def __repr__(self) -> str:
         state = self.reason if self.done and self.reason else f"step {self.step} of {self.budget}"
         return f"<AgentRun of {self.agent.harness.name!r}: {state}>"
-
-
-async def complete(backbone: MinimalBackbone, request: Request, repeat: int, limits: Limits) -> Completion:
-    """One reply. Whatever the backbone does wrong becomes one BackboneError."""
-    try:
-        async with asyncio.timeout(limits.reply):
-            reply = await ask(backbone, request, repeat)
-    except HarnesslabError:
-        raise
-    except TimeoutError as error:
-        message = f"the backbone {shown(backbone):.80} did not reply within {limits.reply:g} s"
-        raise BackboneError(message, cause="timeout") from error
-    except Exception as error:
-        message = f"the backbone {shown(backbone):.80} raised {in_words(error)}"
-        raise BackboneError(message, cause="broke") from error
-    if not isinstance(reply, Completion) or not isinstance(reply.text, str):
-        message = f"the backbone {shown(backbone):.80} returned {type(reply).__name__}; complete() must return a Completion with text"
-        raise BackboneError(message, cause="broke")
-    return replace(reply, tool_calls=tool_calls(reply.tool_calls)) if reply.tool_calls else reply
 
 
 def _unexecuted(proposal: Proposal, decision: Decision) -> str:

@@ -15,7 +15,10 @@ from typing import Any
 from harnesslab.errors import BackboneError, EnvironmentFault, InterventionFault
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.llm.types import Completion, MinimalBackbone
-from harnesslab.rollout.agent import REPLY_SECONDS, Agent, AgentRun, Limits, Move, Spend
+from harnesslab.rollout.agent import Agent, AgentRun, Move
+from harnesslab.rollout.asking import REPLY_SECONDS as REPLY_SECONDS
+from harnesslab.rollout.asking import Limits as Limits
+from harnesslab.rollout.asking import Spend as Spend
 from harnesslab.rollout.env import Task, TextEnv
 from harnesslab.rollout.guard import GuardedEnv, Seen
 from harnesslab.rollout.own import forced

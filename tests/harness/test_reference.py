@@ -10,10 +10,10 @@ from harnesslab.harness.reference import reference
 PAGE = Path(__file__).parents[2] / "docs" / "interventions.md"
 
 BUILT_IN = {
-    "contract": {"prompt", "admissible", "state_card", "reminder"},
+    "contract": {"prompt", "admissible", "state_card", "reminder", "annotate", "shorten", "tool"},
     "skill": {"procedure"},
-    "action": {"rescue", "constrain", "snap", "rewrite", "quote", "rerank", "block"},
-    "regulation": {"loop_breaker", "stagnation", "no_repeat", "retry_error", "budget", "finish_guard"},
+    "action": {"rescue", "constrain", "snap", "rewrite", "quote", "rerank", "block", "ask_again"},
+    "regulation": {"loop_breaker", "stagnation", "no_repeat", "retry_error", "budget", "finish_guard", "lint"},
 }
 
 
