@@ -22,7 +22,8 @@ class Screening:
 
     ``proposals``: how many are screened at once. ``tasks``: search tasks (episodes) of a round; the panel is gone through in turn.
     The bundle holds every proposal that helps with a probability above ``helps``, and takes out what was promoted before and now
-    helps with one below ``doubt``. ``patience``: rounds without a bundle that differs from those judged before, after which
+    helps with one below ``doubt``. It is judged in the last of ``patience`` rounds, or as soon as its effects come to ``surplus`` times the least gain that the criterion can
+    resolve on the gate, where the criterion says what that is (:class:`~harnesslab.AnytimeTest` does). ``patience``: rounds without a bundle that differs from those judged before, after which
     a training ends. ``seed``: of the random sets; the same seed gives the same design.
     """
 
@@ -31,6 +32,7 @@ class Screening:
     helps: float = 0.75
     doubt: float = 0.1
     patience: int = 4
+    surplus: float = 1.5
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -42,6 +44,8 @@ class Screening:
             value = getattr(self, field)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
                 raise ConfigError(f"Screening: {field}={value!r:.40} must be a probability, 0 to 1")
+        if isinstance(self.surplus, bool) or not isinstance(self.surplus, int | float) or not 0 <= self.surplus < 1e9:
+            raise ConfigError(f"Screening: surplus={self.surplus!r:.40} must be a number of 0 or more, such as 1.5")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):
             raise ConfigError(f"Screening: seed={self.seed!r:.40} must be a whole number")
 

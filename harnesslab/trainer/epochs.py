@@ -38,7 +38,7 @@ from harnesslab.trainer.criterion import Criterion
 from harnesslab.trainer.design import Design, Screening
 from harnesslab.trainer.failures import Failures
 from harnesslab.trainer.history import LIMIT
-from harnesslab.trainer.looks import looks_of
+from harnesslab.trainer.looks import coming, looks_of
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.panel import Panel
 from harnesslab.trainer.parameter import Parameter
@@ -60,6 +60,8 @@ class Bundles(Protocol):
     """The effects after a round, as far as the epochs need them."""
 
     def bundle(self) -> Proposal | None: ...
+
+    def predicted(self, proposal: Proposal) -> float: ...
 
 
 class Steps(Protocol):
@@ -204,15 +206,24 @@ class Epochs:
             state.update(baseline=baseline, queue=list(pool.values()), passed=[])
             self._put(state)
         pool_ = [Proposal.from_json(data) for data in state["queue"]]
-        for _ in range(design.patience if pool_ else 0):
+        for left in reversed(range(design.patience if pool_ else 0)):
             try:
-                bundle = trainer.screen(pool_).bundle()
+                effects = trainer.screen(pool_)
+                bundle = effects.bundle()
             except OrderError:  # nothing of the pool is worth another episode
                 return None
-            if bundle is not None and bundle.content not in state.get("passed", ()) and self._open_to(bundle, baseline):
+            if bundle is None or (left and effects.predicted(bundle) < self._worth_a_look(design)):
+                continue
+            if bundle.content not in state.get("passed", ()) and self._open_to(bundle, baseline):
                 state.update(current=bundle.to_json(), since=time.time())
                 return bundle
         return None
+
+    def _worth_a_look(self, design: Screening) -> float:
+        """The gain in points that a bundle must promise: one that the gate can hardly resolve costs more there than a round does."""
+        trainer = self._trainer
+        needs = getattr(coming(trainer.lab, trainer.criterion, 1)[0], "needs", 0)
+        return 100 * design.surplus * needs / len(trainer.panel("gate").tasks)
 
     def _open_to(self, proposal: Proposal, baseline: str) -> bool:
         """Whether a verdict on the proposal is still wanted on this baseline: it has none, or more evidence may decide it."""

@@ -39,6 +39,11 @@ class Screen(Effects):
         """Whether the proposal, or a part of the bundle that it is, was screened."""
         return any(part in self.proposals.values() for part in proposal.parts or (proposal,))
 
+    def predicted(self, proposal: Proposal) -> float:
+        """The sum of the estimated effects, in points, of what is in a bundle."""
+        parts = proposal.parts or (proposal,)
+        return sum(effect.points for effect in self if self.proposals[effect.name] in parts)
+
     def bundle(self, *also: str, without: Sequence[str] = (), helps: float | None = None) -> Proposal | None:
         """The proposals that probably help, as one to judge: ``trainer.evaluate(effects.bundle())``; None for none.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -76,7 +77,14 @@ def test_a_bundle_refuses_what_excludes_each_other() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [({"proposals": 0}, "proposals"), ({"tasks": 1}, "tasks"), ({"helps": 2}, "helps"), ({"seed": "x"}, "seed")],
+    [
+        ({"proposals": 0}, "proposals"),
+        ({"tasks": 1}, "tasks"),
+        ({"helps": 2}, "helps"),
+        ({"seed": "x"}, "seed"),
+        ({"surplus": -1}, "surplus"),
+        ({"surplus": math.nan}, "surplus"),
+    ],
 )
 def test_wrong_settings_are_named(arguments: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
@@ -156,6 +164,20 @@ def test_the_loop_finds_what_helps_and_ends(open_lab: Callable[..., Any]) -> Non
     assert "contract/hint1.yaml" in files and "contract/hint0.yaml" not in files
     with pytest.raises(OrderError):
         next(made.resume())
+
+
+@pytest.mark.parametrize(("surplus", "criterion", "rounds"), [
+    (0, hl.AnytimeTest(), 1), (1e6, hl.AnytimeTest(), 3), (1e6, hl.PairedTest(), 1),
+])  # fmt: skip
+def test_a_bundle_that_promises_too_little_waits_for_more_rounds(
+    open_lab: Callable[..., Any], surplus: float, criterion: Any, rounds: int
+) -> None:
+    made = screened(open_lab(), RIGHT, design=hl.Screening(tasks=8, patience=3, surplus=surplus, helps=0.5))
+    made.criterion = criterion
+    next(iter(made.epochs(1)))
+    assert len(made.lab.runs.runs(split="search", purpose="screen")) == rounds
+    effects = made.screened
+    assert effects is not None and effects.predicted(made.propose()[0]) == pytest.approx(effects[0].points)
 
 
 def test_the_same_seeds_give_the_same_rounds(open_lab: Callable[..., Any]) -> None:
