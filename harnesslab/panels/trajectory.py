@@ -47,7 +47,7 @@ def step_html(step: Step, *, of: int, diagnosis: Diagnosis | None = None) -> Mar
     return join(
         (
             paragraph(number, mark=wrong),
-            section("Observation", block(step.observation)),
+            section("Observation", block(step.observation) + _seen(step)),
             section(_request_title(step), request_html(step), open_=False),
             *(_reply(reply, number, len(step.replies)) for number, reply in enumerate(step.replies[:SAMPLES])),
             paragraph(more),
@@ -101,7 +101,15 @@ def _reply(reply: Mapping[str, Any], number: int, of: int) -> Markup:
         f"{float(reply.get('seconds') or 0):.1f} s{replayed})"
     )
     calls = reply.get("tool_calls")
-    return section(title, block(reply.get("text")) + (block(plain_json(calls)) if calls else Markup()))
+    again = reply.get("again")
+    asked = paragraph("The harness asked again in the same step:") + block(again) if again else Markup()
+    return section(title, block(reply.get("text")) + (block(plain_json(calls)) if calls else Markup()) + asked)
+
+
+def _seen(step: Step) -> Markup:
+    return (
+        paragraph("The harness has rewritten it; the environment said:") + block(step.seen) if step.seen else Markup()
+    )
 
 
 def _action(step: Step) -> Markup:

@@ -219,7 +219,9 @@ def _refused(episode: Episode) -> Diagnosis | None:
 
 
 def _withheld(episode: Episode) -> Diagnosis | None:
-    bad = [step for step in episode.steps if not step.executed and step.action is not None]
+    # A valid step that the environment did not get is a call of the harness's own tool, or the last one, which was stopped.
+    stopped = episode.steps[-1:] if not episode.steps[-1].invalid and "regulation stopped" in episode.reason else []
+    bad = [s for s in episode.steps if not s.executed and s.action is not None and (s.invalid or s in stopped)]
     if not bad:
         return None
     reason = (

@@ -13,10 +13,12 @@ import harnesslab as hl
 from harnesslab.errors import BackboneError
 from harnesslab.harness import Pipeline, load_harness
 from harnesslab.harness.context import MAX_AGAIN
+from harnesslab.panels.trajectory import step_html
 from harnesslab.rollout.certify import replay
 from harnesslab.rollout.env import Task
 from harnesslab.rollout.episode import play
 from harnesslab.rollout.records import Episode, Step
+from harnesslab.rollout.taxonomy import diagnose
 from tests.worlds import Corridor, CorridorWorld
 
 TASK = Task("t-1", "search", "odd", seed=1, options={"length": 4})
@@ -292,3 +294,27 @@ def test_what_a_hook_must_not_return_is_charged_to_it(hook: str, body: str, unco
     episode = asyncio.run(play(ToolCorridor(), TASK, Pipeline(harness), llm, budget=2))
     assert (episode.owner, episode.cause) == ("harness", "nonsense"), episode.reason
     assert f"action/bad: {hook} failed" in episode.reason
+
+
+def test_the_viewer_shows_what_was_rewritten_and_asked_again() -> None:
+    says = iter(["Action: <b>left</b>", "Action: right"])
+    files = {"contract/note.py": ANNOTATE, "action/again.py": AGAIN.replace("Not that.", "Not <that>.")}
+    episode, _ = run(TEXT, files, lambda messages: next(says), budget=1)
+    shown = str(step_html(episode.steps[0], of=1))
+    for part in (
+        "Room 0. [1]",
+        "the environment said:",
+        "asked again in the same step:",
+        "Not &lt;that&gt;. (0)",
+        "&lt;b&gt;left",
+    ):
+        assert part in shown, part
+
+
+def test_a_call_of_an_own_tool_is_not_taken_for_a_withheld_action() -> None:
+    said = '{"name": "add", "arguments": {"numbers": [2, 3]}}'
+    episode, _ = run(JSON, {"action/add.py": ADDER}, lambda messages: said)
+    assert not episode.solved and "withheld" not in diagnose(episode).cause
+    held = "def regulate(context, proposal):\n    return {'withhold': True, 'note': 'No.'}\n"
+    episode, _ = run(JSON, {"regulation/no.py": held}, lambda messages: RIGHT)
+    assert "withheld" in diagnose(episode).cause

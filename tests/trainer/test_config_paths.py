@@ -192,3 +192,14 @@ def test_a_file_that_came_with_a_lab_sends_no_key_and_writes_nothing_elsewhere(
     trusted = hl.Lab.open(lab, env="tables", trust=True)
     assert hl.Trainer(lab=trusted, config_path=lab / "train.yaml").lab is trusted
     trusted.close()
+
+
+def test_unconfined_is_its_own_word(tmp_path: Path) -> None:
+    harness = {"action/a.py": b"def rank(context, proposals): return None\n"}
+    for options, kind in (({"trust": True}, "Confined"), ({"unconfined": True}, "Unconfined"), ({}, "Confined")):
+        lab = hl.Lab.open(tmp_path / kind / str(len(options)), env="tables", **options)
+        measurer = hl.Trainer(lab, hl.LLM.null(), settings={"progress": False}).measurer()
+        measurer.base = harness
+        loaded = measurer.harness(lab.repo.baseline())["action/a"]
+        assert type(loaded).__name__ == kind and lab.unconfined is (kind == "Unconfined")
+        lab.close()

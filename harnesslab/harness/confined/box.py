@@ -135,6 +135,8 @@ class Box:
         reply = self._round("cannot be loaded", frame, self.allowed.load_s)
         if "error" in reply:
             text, line = _words(reply["error"])
+            if text.startswith("ModuleNotFoundError"):
+                text += "; confined code has the standard library only"
             why = text if text.startswith("not valid Python") else f"fails when it is loaded: {text}"
             raise HarnessFileError(code.path, why, line=line)
         self._loaded = True
