@@ -163,6 +163,9 @@ class Screener:
         for row in self.lab.runs.runs(split="search", purpose="measure", limit=RUNS):
             if self._comparable(row["identity"]):
                 trials += self._trials(row, inside, labels, known, {})
+        if is_greedy(self.measurer.backbone):
+            # The same task under the same harness is the same episode, however often it was played.
+            trials = list({(trial.task, trial.on): trial for trial in trials}.values())
         present = inside.at(self.lab.repo.baseline(), ())
         effects = estimate(trials, labels.values())
         offered = {labels[proposal.content] for proposal in open_ if proposal.content not in present}

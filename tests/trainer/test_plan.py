@@ -116,6 +116,13 @@ def test_the_rates_are_those_of_the_published_table() -> None:
     assert all(rate.training <= 0.2 for rate in simulate(looks, 60, trials=300))
 
 
+@pytest.mark.parametrize(("criterion", "trials"), [(hl.AnytimeTest(), 300), (hl.PairedTest(), 60)], ids=repr)
+def test_repeats_of_a_task_are_no_further_tasks(criterion: Any, trials: int) -> None:
+    """A test that took each repeat for a task would promote far more of what changes nothing on one task in five."""
+    for rate in simulate([criterion], 12, repeats=5, trials=trials):
+        assert rate.false <= 0.05 + 2 * (0.05 * 0.95 / trials) ** 0.5
+
+
 def test_a_gain_that_is_said_to_be_resolved_is_promoted_that_often() -> None:
     """On worlds of the same kind, drawn by another hand."""
     for rate in simulate([hl.PairedTest()], 60, trials=300):
