@@ -32,7 +32,7 @@ from harnesslab.harness.context import CUT, MAX_SAMPLES, Action, Answer, Context
 from harnesslab.harness.jsonform import scores_from_json, text_from_json, tools_from_json
 from harnesslab.harness.load import Harness
 from harnesslab.harness.memory import Memory
-from harnesslab.harness.prompt import Message, build_messages
+from harnesslab.harness.prompt import Message, build_messages, describe_own
 from harnesslab.harness.protocol import parse, render
 from harnesslab.harness.toolschema import name_of
 
@@ -128,10 +128,13 @@ class Pipeline:
         """Settle the tools and the observation of one step. Asked once a step, before :meth:`begin`."""
         firings = Firings()
         own: dict[str, str] = {}
-        for intervention in self._offerers if context.tools is not None else ():
+        field = "own_tools" if context.tools is None else "tools"
+        for intervention in self._offerers:
+            if context.tools is None and "call" not in intervention.hooks:
+                continue
             if not self._asked(intervention, context):
                 continue
-            tools = context.tools or ()
+            tools = getattr(context, field) or ()
             offered = self._run(intervention, "offer", context, tools)
             if offered is None:
                 continue
@@ -142,7 +145,7 @@ class Pipeline:
                 error = ValueError(f"added the tool {new[0]!r}, but has no hook 'call' to answer it")
                 _blame(intervention, "offer", error, "nonsense")
             own.update(dict.fromkeys(new, intervention.name))
-            context = replace(context, tools=offered)
+            context = replace(context, **{field: offered})
             firings.add(intervention.name)
         for intervention in self._observers:
             if not self._asked(intervention, context):
@@ -188,10 +191,12 @@ class Pipeline:
                 firings.add(intervention.name)
         if draft.choices is not None:
             draft = _settled(draft, constrains)
+        if context.own_tools and context.protocol != "tools":
+            draft = draft.add(system=describe_own(context.own_tools, context.protocol))
         messages = build_messages(context, draft, self.harness.prompt)
         choices = _rendered(draft.choices, context)
         options = choices if choices is not None else _rendered(context.admissible, context) or ()
-        tools = context.tools if context.protocol == "tools" else None
+        tools = (context.tools or context.own_tools) if context.protocol == "tools" else None
         return Prepared(draft, messages, choices, options, tools, tuple(firings.fired))
 
     def choose(self, context: Context, replies: Sequence[Reply]) -> Chosen:
@@ -239,6 +244,9 @@ class Pipeline:
     ) -> Proposal:
         cut = reply.finish_reason in CUT
         proposal = parse(reply.text, reply.tool_calls, context.protocol, context.tools, cut=cut)
+        if context.own_tools:
+            own = parse(reply.text, reply.tool_calls, context.protocol, context.own_tools, cut=cut)
+            proposal = own if own.action is not None else proposal
         for intervention in realizers:
             if not self._concerns(intervention, proposal):
                 continue

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harnesslab.harness.context import Context, Draft, Proposal, Turn
+from harnesslab.harness.context import Context, Draft, Proposal, Protocol, Turn
 from harnesslab.harness.load import PromptSpec
-from harnesslab.harness.protocol import call, dumps, render
+from harnesslab.harness.protocol import call, dumps, expected_form, render
 from harnesslab.harness.toolschema import Tools, function, properties, required, resolved, schema_root
 
 Message = dict[str, Any]
@@ -97,6 +97,11 @@ def describe_tools(tools: Tools) -> str:
         for name in properties(tool):
             parts.append("    " + _parameter(tool, name, name in needed))
     return "\n".join(parts)
+
+
+def describe_own(tools: Tools, protocol: Protocol) -> str:
+    """Tools of the harness's own as text, beside an environment that takes text actions."""
+    return f"{describe_tools(tools)}\nTo use a tool instead of an action: {expected_form(protocol, tools)}"
 
 
 def _parameter(tool: Any, name: str, needed: bool) -> str:

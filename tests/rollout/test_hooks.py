@@ -74,6 +74,11 @@ def run(
     return asyncio.run(play(world, TASK, pipeline, backbone, budget=budget)), llm
 
 
+def call_of(name: str, **arguments: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "tool_calls": [{"id": "x", "type": "function", "function": function}]}
+
+
 RIGHT = '{"name": "go", "arguments": {"way": "right"}}'
 ANNOTATE = """
 def observe(context, observation):
@@ -188,9 +193,32 @@ def test_the_rest_is_dropped_when_one_is_not_understood() -> None:
     assert len(llm.asked) == 4
 
 
-def test_own_tools_are_not_offered_to_a_world_of_text() -> None:
-    episode, llm = run(TEXT, {"action/add.py": ADDER}, lambda messages: "Action: right")
-    assert episode.solved and "add" not in json.dumps(llm.asked[0]["messages"])
+BESIDE = {
+    "text": ('Action: add\n{"numbers": [2, 3]}', "Action: right"),
+    "json": ('{"name": "add", "arguments": {"numbers": [2, 3]}}', '{"action": "right"}'),
+    "tools": (call_of("add", numbers=[2, 3]), "Action: right"),
+}
+
+
+@pytest.mark.parametrize("protocol", BESIDE)
+def test_a_tool_of_the_harness_beside_actions_of_text(protocol: str) -> None:
+    using, acting = BESIDE[protocol]
+    says = iter([using, *[acting] * 4])
+    base = {"harness.toml": TEXT["harness.toml"].replace(b'"text"', f'"{protocol}"'.encode())}
+    files = {"action/add.py": ADDER, "action/snap.yaml": "kind: snap\n", "action/rescue.yaml": "kind: rescue\n"}
+    episode, llm = run(base, files, lambda messages: next(says), env=Corridor())
+    first = episode.steps[0]
+    assert (
+        (first.executed, first.invalid, first.result) == (False, False, "5") and episode.solved and episode.length == 5
+    )
+    assert "Add numbers." in json.dumps(llm.asked[0]) and llm.last(1) == "5"
+    assert "numbers" in json.dumps(llm.asked[1]["messages"][-2])
+    assert not any(step.forced for step in episode.steps)
+
+
+def test_a_patch_of_tools_is_not_asked_where_there_are_none() -> None:
+    episode, _ = run(TEXT, {"contract/tool.py": PATCH}, lambda messages: "Action: right")
+    assert episode.solved and not episode.fired
 
 
 AGAIN = """

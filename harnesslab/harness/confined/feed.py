@@ -7,7 +7,7 @@ from typing import Any
 from harnesslab.harness.context import Context, Turn
 from harnesslab.harness.jsonform import to_json
 
-_FIELDS = ("instruction", "observation", "admissible", "tools", "step", "budget", "protocol", "asked")
+_FIELDS = ("instruction", "observation", "admissible", "tools", "step", "budget", "protocol", "own_tools", "asked")
 
 
 class Feed:
