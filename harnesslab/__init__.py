@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from harnesslab.rollout.records import Episode as Episode
     from harnesslab.rollout.records import Run as Run
     from harnesslab.rollout.records import Step as Step
+    from harnesslab.trainer.ablate import ablate as ablate
     from harnesslab.trainer.anytime import AnytimeTest as AnytimeTest
     from harnesslab.trainer.callbacks import Callback as Callback
     from harnesslab.trainer.callbacks import Training as Training
@@ -105,6 +106,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "rollout.agent": ("Agent", "AgentRun"),
     "rollout.env": ("Environment", "Policy", "Split", "Task", "TextEnv"),
     "rollout.records": ("Episode", "Run", "Step"),
+    "trainer.ablate": ("ablate",),
     "trainer.anytime": ("AnytimeTest",),
     "trainer.callbacks": ("Callback", "Training"),
     "trainer.config": ("Settings",),

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from harnesslab import checkout
 from harnesslab.analysis.overlap import overlap_table
 from harnesslab.analysis.table import Table
-from harnesslab.analysis.tables import candidate_table, curve_table, log_table, opening_table
+from harnesslab.analysis.tables import candidate_table, curve_table, log_table, look_table, looks_of, opening_table
 from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError, UnusualLab
-from harnesslab.export import export
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.labenv import remember, remembered, remembered_environment
@@ -28,6 +27,8 @@ from harnesslab.store import LEARNING, LabRepo, RunStore, new_opening, open_gitp
 
 if TYPE_CHECKING:
     import git
+
+    from harnesslab.analysis.standing import Standing
 
 
 class Lab:
@@ -176,15 +177,6 @@ class Lab:
             self._harnesses[commit] = load_harness(self.repo.files(commit), unconfined=self.unconfined)
         return self._harnesses[commit]
 
-    def export(self, path: str | Path, *, commit: str | None = None, licence: str | None = None) -> Path:
-        """Write the harness at a commit (default: the baseline) into a plain folder, with its provenance and a model card.
-
-        ``harnesslab.Harness.load`` reads it. The same commit exports the same bytes. ``licence``: an SPDX identifier; licence files in the
-        commit are copied. An earlier export in ``path`` is replaced; a folder with anything else is refused. Runs nothing of
-        the lab. Raises StoreError, ConfigError. Returns the folder.
-        """
-        return export(self, full_path(path), commit=commit, licence=licence)
-
     # -- looking back ---------------------------------------------------------------------------------
 
     def log(self, limit: int = 50) -> Table:
@@ -218,6 +210,24 @@ class Lab:
         They are kept as git notes. ``lab`` names the lab in whose place this one was started over, for what was opened there.
         """
         return opening_table(reversed(self.repo.openings(self.runs)), self.environment.name)
+
+    def looks(self) -> Table:
+        """Each look at the gate, newest first: a candidate measured there. The more looks, the less a gain on it means.
+
+        They are counted from the verdicts in git notes; ``lab`` names the lab in whose place this one was started over.
+        """
+        own = looks_of(self.repo)
+        return look_table([*self.repo.past_looks(), *own], own)
+
+    def effects(self, backbone: str | None = None) -> Standing:
+        """What each intervention of the baseline has done up to now: fired, helped, hurt, effect with its interval.
+
+        From all comparable episodes on record (:mod:`harnesslab.analysis.standing`). ``backbone``: a model's name, by default that of the
+        latest run with a model. Shows itself as a table; ``plot()`` draws a forest plot. Needs the extra ``lab``.
+        """
+        from harnesslab.analysis.standing import standing
+
+        return standing(self.repo, self.runs if self.recorded else None, backbone)
 
     def record_opening(self, commit: str, backbone: Mapping[str, Any], environment: Environment, who: str) -> None:
         """Note in git that the sealed split of an environment is opened now. Raises StoreError."""
@@ -305,12 +315,16 @@ def _openings_of(folder: Path) -> list[dict[str, Any]]:
     """What is on record of the sealed split in a lab that is about to be moved aside, each with its environment."""
     try:
         with contextlib.closing(LabRepo.open(folder)) as repo, RunStore.open(folder) as runs:
-            return [
+            looks = [*repo.past_looks(), *looks_of(repo)]
+            return looks + [
                 opening | {"environment": opening["environment"] or _played(runs, opening) or remembered(folder) or ""}
                 for opening in repo.openings(runs)
             ]
     except (StoreError, ConfigError) as error:
-        warnings.warn(f"the new lab does not know how often the sealed split was opened before: {error}", stacklevel=3)
+        warnings.warn(
+            f"the new lab does not know how often the gate was used and the sealed split was opened before: {error}",
+            stacklevel=3,
+        )
         return []
 
 

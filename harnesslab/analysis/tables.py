@@ -8,10 +8,12 @@ from typing import Any
 
 from harnesslab.analysis.frames import CURVE_COLUMNS, curve_rows
 from harnesslab.analysis.table import Table
-from harnesslab.ledger import solved_counts, who_decided
+from harnesslab.ledger import read_verdict, solved_counts, who_decided
 from harnesslab.plaintext import counted
 from harnesslab.store import Candidate, HistoryEntry, LabRepo
 
+LOOKS = 100_000
+"""Candidates that are looked through: more than any lab will see."""
 OPENING_COLUMNS = ["when", "environment", "commit", "backbone", "who"]
 
 
@@ -46,6 +48,42 @@ def opening_table(openings: Iterable[Mapping[str, Any]], environment: str) -> Ta
     ]
     columns = [*OPENING_COLUMNS, *(["lab"] if any(row["lab"] for row in rows) else [])]
     return Table(rows, title="openings of the sealed split", columns=columns)
+
+
+def looks_of(repo: LabRepo) -> list[dict[str, Any]]:
+    """Each look at the gate that the verdicts of a lab record, in the form of an opening."""
+    found = []
+    for row in repo.candidates(limit=LOOKS).rows:
+        verdict = read_verdict(row.verdict)
+        if verdict is None or verdict.counts is None:
+            continue
+        looks = verdict.statistics.get("looks")
+        for number in range(len(looks) if isinstance(looks, list) else 1):
+            backbone = verdict.identity.get("backbone")
+            found.append(
+                {
+                    "id": f"gate/{row.commit}/{number}",
+                    "at": row.decided_at or row.created,
+                    "commit": row.commit,
+                    "backbone": dict(backbone) if isinstance(backbone, Mapping) else {},
+                    "who": str(verdict.decider),
+                    "environment": str(verdict.identity.get("environment", "")),
+                    "version": str(verdict.identity.get("version", "")),
+                    "lab": "",
+                    "split": "gate",
+                }
+            )
+    return sorted(found, key=lambda look: (look["at"], look["id"]))
+
+
+def look_table(looks: Iterable[Mapping[str, Any]], own: Iterable[Mapping[str, Any]]) -> Table:
+    """One row a look at the gate, newest first; ``own``: those of them that are of this lab."""
+    rows = opening_table(sorted(looks, key=lambda look: -look["at"]), "")
+    here = len(list(own))
+    rows.title = f"looks at the gate: {len(rows)}" + (
+        f", {len(rows) - here} in earlier labs" if len(rows) > here else ""
+    )
+    return rows
 
 
 def _log_row(entry: HistoryEntry) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Panels for notebooks: look at failures, at proposals, at a verdict, at the learning curve, and decide.
+"""Panels for notebooks: look at failures, at proposals, at a verdict, at the learning curve, at effects, and decide.
 
 Each shows itself when it ends a cell, works from Python as well, and leaves a static view for readers without a kernel.
 """
@@ -13,6 +13,7 @@ from harnesslab.errors import ConfigError
 if TYPE_CHECKING:
     from harnesslab.lab import Lab
     from harnesslab.panels.curve_view import CurvePanel
+    from harnesslab.panels.effects_view import EffectsPanel
     from harnesslab.panels.failure_view import FailuresPanel
     from harnesslab.panels.intervention_view import InterventionsPanel
     from harnesslab.panels.verdict_view import VerdictPanel
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from harnesslab.trainer.proposal import Proposal, Proposals
     from harnesslab.trainer.trainer import Trainer
 
-__all__ = ["curve", "failures", "interventions", "verdict"]
+__all__ = ["curve", "effects", "failures", "interventions", "verdict"]
 
 
 def failures(found: Failures) -> FailuresPanel:
@@ -64,6 +65,16 @@ def curve(source: Trainer | Lab, controls: Sequence[Run] = ()) -> CurvePanel:
     lab: Any = getattr(source, "lab", source)
     _is_one(lab, Lab, "curve takes a trainer or a lab")
     return CurvePanel(lab, controls)
+
+
+def effects(source: Trainer | Lab, backbone: str | None = None) -> EffectsPanel:
+    """What each intervention of the baseline has done: :meth:`harnesslab.Lab.effects` with its forest plot."""
+    from harnesslab.lab import Lab
+    from harnesslab.panels.effects_view import EffectsPanel
+
+    lab: Any = getattr(source, "lab", source)
+    _is_one(lab, Lab, "effects takes a trainer or a lab")
+    return EffectsPanel(lab, backbone)
 
 
 def _is_one(value: Any, wanted: type, words: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from typing import Any
 
 from harnesslab.extras import comes_with
 from harnesslab.lab import Lab
@@ -38,8 +39,15 @@ class CurvePanel(Panel):
 
 
 def _picture(lab: Lab, controls: Sequence[Run]) -> Markup:
-    from harnesslab.analysis.plots import learning_curve, png
+    from harnesslab.analysis.plots import learning_curve
 
-    data = base64.b64encode(png(learning_curve(lab, controls=controls))).decode("ascii")
     alt = "Learning curve: solved share of the baseline after each verdict; the table below has the numbers."
+    return picture(learning_curve(lab, controls=controls), alt)
+
+
+def picture(figure: Any, alt: str) -> Markup:
+    """A matplotlib Figure inside the page."""
+    from harnesslab.analysis.plots import png
+
+    data = base64.b64encode(png(figure)).decode("ascii")
     return Markup("<img alt='{}' src='data:image/png;base64,{}' style='max-width:100%'>").format(alt, data)

@@ -1,6 +1,7 @@
 """Openings of the sealed split, as git notes: on the commit that was opened with, one line of JSON for each opening.
 
 They are in git and not only in the record database, so that neither a clone nor a lab that starts over counts from zero.
+A lab that starts over keeps the openings of the one in whose place it comes, and the looks at its gate, on its first commit.
 ``git notes --ref=harnesslab-sealed show COMMIT`` prints them, and ``git notes merge -s cat_sort_uniq`` merges those of
 two clones. ``git clone`` copies tags but no notes, so the tag ``harnesslab-sealed`` follows the ref of the notes.
 """
@@ -27,11 +28,13 @@ LIMIT = 10_000
 """Notes and openings that are read at most: whatever a repository holds, reading it ends."""
 MAX_BYTES = 4_000_000
 """A larger note is not read."""
+SEALED = "sealed"
+"""The split of an opening that names none. A lab that starts over also keeps the looks at its gate here."""
 _FIELDS: Mapping[str, tuple[type, ...]] = {
     "id": (str,), "at": (int, float), "commit": (str,), "backbone": (dict,), "who": (str,),
-    "environment": (str,), "version": (str,), "lab": (str,),
+    "environment": (str,), "version": (str,), "lab": (str,), "split": (str,),
 }  # fmt: skip
-_OPTIONAL: Mapping[str, Any] = {"environment": "", "version": "", "lab": ""}
+_OPTIONAL: Mapping[str, Any] = {"environment": "", "version": "", "lab": "", "split": SEALED}
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LATEST = 253_402_300_799
 """The last second that a date can name."""

@@ -21,7 +21,7 @@ from harnesslab.store.lock import WAIT_S
 from harnesslab.store.moves import RefMove
 from harnesslab.store.notes import read_note
 from harnesslab.store.objects import read_commits, refuse_clash, write_commit, write_tree
-from harnesslab.store.openings import all_openings, write_openings
+from harnesslab.store.openings import SEALED, all_openings, read_openings, write_openings
 from harnesslab.store.refs import BASELINE, FOLDERS, NOTES, State, check_name, check_path, new_id
 from harnesslab.store.repository import Repository, commit_of
 from harnesslab.store.retry import reapply
@@ -174,7 +174,11 @@ class LabRepo(Repository):
 
     def openings(self, journal: Journal) -> list[dict[str, Any]]:
         """The openings of the sealed split, oldest first; `journal` adds what only older records hold."""
-        return all_openings(self._core.git, journal)
+        return [opening for opening in all_openings(self._core.git, journal) if opening["split"] == SEALED]
+
+    def past_looks(self) -> list[dict[str, Any]]:
+        """Looks at the gate by the labs in whose place this one was started over, oldest first."""
+        return [look for look in read_openings(self._core.git) if look["split"] == "gate"]
 
     def find(self, name: str) -> Candidate | None:
         """The candidate that a ref or a commit id names, wherever its ref is by now; None if it names no candidate."""

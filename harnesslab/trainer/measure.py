@@ -141,13 +141,20 @@ class Measurer:
         return run
 
     async def measure_mixed(
-        self, commit: str, panel: Panel, bar: Bar, pipelines: Mapping[str, Pipeline], mixed: Mapping[str, Any]
+        self,
+        commit: str,
+        panel: Panel,
+        bar: Bar,
+        pipelines: Mapping[str, Pipeline],
+        mixed: Mapping[str, Any],
+        *,
+        purpose: str = SCREEN,
     ) -> Run:
         """Play the panel with a harness of its own on each task (``pipelines``, by task id), as one run of the ``commit``.
 
         ``mixed`` says what they were, in plain JSON; it is kept with the run.
         """
-        run = self.open_run(commit, panel, SCREEN, mixed=mixed)
+        run = self.open_run(commit, panel, purpose, mixed=mixed)
         await self._play({"baseline": run}, panel, bar, lambda: False, pipelines)
         return run
 
