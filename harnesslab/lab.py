@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from harnesslab import checkout
 from harnesslab.analysis.overlap import overlap_table
 from harnesslab.analysis.table import Table
-from harnesslab.analysis.tables import candidate_table, curve_table, log_table, look_table, looks_of, opening_table
+from harnesslab.analysis.tables import (
+    candidate_table,
+    curve_table,
+    log_table,
+    look_table,
+    looks_of,
+    opening_table,
+    prediction_table,
+)
 from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError, UnusualLab
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
@@ -218,6 +226,11 @@ class Lab:
         """
         own = looks_of(self.repo)
         return look_table([*self.repo.past_looks(), *own], own)
+
+    def predictions(self) -> Table:
+        """How often what proposals predicted for the gate held, by estimator and by kind of intervention: counts of verdicts,
+        of conditions checked, and of those that held, in all and one by one."""
+        return prediction_table(self.repo)
 
     def effects(self, backbone: str | None = None) -> Standing:
         """What each intervention of the baseline has done up to now: fired, helped, hurt, effect with its interval.

@@ -29,7 +29,8 @@ def verdict_html(verdict: Verdict | Mapping[str, Any], *, title: str = "") -> Ma
     early = " Stopped early: nothing could change the verdict any more." if read.settled_early else ""
     could = f" It {read.could_show}." if read.could_show else ""
     solved = f"Solved {before} → {after} of {counted(tasks, 'task')}.{early}{could}"
-    return head + paragraph(solved) + _flips(read) + _metrics(read) + _statistics(read) + _cost(read)
+    measured = _flips(read) + _metrics(read) + _predictions(read)
+    return head + paragraph(solved) + measured + _statistics(read) + _cost(read)
 
 
 def _flips(verdict: Verdict) -> Markup:
@@ -48,6 +49,14 @@ def _flips(verdict: Verdict) -> Markup:
 def _metrics(verdict: Verdict) -> Markup:
     rows = [(name, float(before), float(after)) for name, (before, after) in verdict.metrics.items()]
     return table(("mean of", "baseline", "candidate"), rows) if rows else Markup()
+
+
+def _predictions(verdict: Verdict) -> Markup:
+    rows = [
+        (name, shown(said.get("predicted")), shown(said.get("seen")), "yes" if said.get("held") is True else "no")
+        for name, said in verdict.predictions.items()
+    ]
+    return table(("prediction", "predicted", "seen", "held"), rows) if rows else Markup()
 
 
 def _statistics(verdict: Verdict) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -48,6 +49,34 @@ def opening_table(openings: Iterable[Mapping[str, Any]], environment: str) -> Ta
     ]
     columns = [*OPENING_COLUMNS, *(["lab"] if any(row["lab"] for row in rows) else [])]
     return Table(rows, title="openings of the sealed split", columns=columns)
+
+
+def prediction_table(repo: LabRepo) -> Table:
+    """How often what was predicted held: one row an estimator, and one a kind of intervention of it, best first."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for row in repo.candidates(limit=LOOKS).rows:
+        verdict = read_verdict(row.verdict)
+        said = verdict.predictions if verdict is not None else {}
+        if not said:
+            continue
+        for key in ((row.estimator or "?", "all"), (row.estimator or "?", row.kind or "?")):
+            count = counts.setdefault(key, Counter())
+            count["verdicts"] += 1
+            for name, one in said.items():
+                count["conditions"] += 1
+                count[name] += one.get("held") is True
+                count["held"] += one.get("held") is True
+    rows: list[dict[str, Any]] = [
+        {
+            "estimator": estimator,
+            "kind": kind,
+            **{name: count[name] for name in ("verdicts", "conditions", "held", "fires", "cause", "gain")},
+            "hit rate": round(count["held"] / count["conditions"], 3),
+        }
+        for (estimator, kind), count in counts.items()
+    ]
+    rows.sort(key=lambda row: (row["kind"] != "all", -row["hit rate"], row["estimator"], row["kind"]))
+    return Table(rows, title="predictions that held")
 
 
 def looks_of(repo: LabRepo) -> list[dict[str, Any]]:

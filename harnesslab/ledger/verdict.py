@@ -47,6 +47,7 @@ class Verdict:
     ``tasks`` counts the tasks that could be scored on both sides, and ``solved`` holds the ids of those that ``baseline``
     and ``candidate`` solved. ``metrics`` are pairs (baseline, candidate), means of episodes.
     ``decided_by`` is ``criterion`` or ``person``, and ``who`` the person, or the optimizer that decided against the criterion; ``overrides`` is the state that a person decided against, if any.
+    ``predictions``: each condition that was predicted (``fires``, ``cause``, ``gain``) with ``predicted``, ``seen`` and whether it ``held``.
     ``settled_early``: the candidate was stopped because nothing could change the verdict any more.
     """
 
@@ -69,6 +70,7 @@ class Verdict:
     when: str = ""
     why: str = ""
     overrides: State | None = None
+    predictions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def override(self) -> bool:
@@ -125,6 +127,8 @@ class Verdict:
         data["flips"] = [flip.to_json() for flip in self.flips]
         data["metrics"] = {name: list(pair) for name, pair in self.metrics.items()}
         data["override"] = self.override
+        if not self.predictions:
+            del data["predictions"]
         # The store files candidates by these three.
         data["delta"], data["reason"] = self.gain, self.why
         data["decided_at"] = datetime.fromisoformat(self.when).timestamp() if self.when else None
@@ -173,6 +177,9 @@ class Verdict:
             when=_time(data.get("when")),
             why=_words(data.get("why")),
             overrides=overrides,
+            predictions={
+                name: said for name, said in _facts(data.get("predictions")).items() if isinstance(said, Mapping)
+            },
         )
 
 

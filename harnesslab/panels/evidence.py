@@ -39,7 +39,8 @@ def prediction_html(prediction: Prediction) -> Markup:
     fire = (
         f"{clip(prediction.trigger, 160)} must fire." if prediction.trigger else "No particular intervention must fire."
     )
-    return paragraph(f"{tasks} {fire}")
+    said = "; ".join(clip(condition, 160) for condition in prediction.conditions())
+    return paragraph(f"{tasks} {fire}" + (f" Predicted for the gate: {said}." if said else ""))
 
 
 def _moment(item: Evidence, lab: Lab) -> Markup:

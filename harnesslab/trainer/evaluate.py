@@ -35,6 +35,7 @@ from harnesslab.trainer.pairs import Pair, comparable, flips, pair_up, prefix, u
 from harnesslab.trainer.panel import Panel
 from harnesslab.trainer.parameter import Parameter
 from harnesslab.trainer.power import false_rate, least_gain
+from harnesslab.trainer.predictions import check
 from harnesslab.trainer.proposal import Proposal
 
 
@@ -117,6 +118,7 @@ async def evaluate(
         judgement, statistics={**judgement.statistics, **_shown(criterion, look.criterion, before, panel), **look.note}
     )
     verdict = _verdict(criterion, judgement, candidate, pairs, (before, after), early, new, len(panel))
+    verdict = replace(verdict, predictions=check(proposal.prediction, pairs, new, measurer.lab.load_steps))
     measurer.lab.ledger.measured(candidate.id, verdict)
     return Loss(parameter, candidate.id, verdict, proposal=proposal, baseline=before, measured=after)
 

@@ -30,5 +30,9 @@ def _past(row: Candidate) -> PastVerdict:
         "name": row.meta.get("name"),
         "loss": verdict.value if verdict is not None and math.isfinite(verdict.value) else None,
         "reason": row.reason,
+        "estimator": row.estimator,
+        "predictions": {name: said.get("held") is True for name, said in verdict.predictions.items()}
+        if verdict is not None and verdict.predictions
+        else None,
     }
     return cast(PastVerdict, {key: value for key, value in past.items() if value is not None})

@@ -33,14 +33,41 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What should happen if the proposal is right: tasks that flip to solved, and the intervention that must fire."""
+    """What should happen if the proposal is right.
+
+    ``flips``: search tasks that should be solved; ``trigger``: the intervention that must fire. The rest are conditions that any panel can check
+    (:mod:`harnesslab.trainer.predictions`): ``fires``, the share of tasks on which it fires; ``cause``, the cause of failure that disappears, a
+    label or a cause as :meth:`Trainer.diagnose` names them; ``gain``, the change of the solve rate. Shares are between 0 and 1, the
+    gain between -1 and 1.
+    """
 
     flips: tuple[str, ...] = ()
     trigger: str = ""
+    fires: float | None = None
+    cause: str = ""
+    gain: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """All fields as plain JSON."""
-        return {"flips": list(self.flips), "trigger": self.trigger}
+        """All fields as plain JSON; conditions that are not predicted are left out."""
+        more = {"fires": self.fires, "cause": self.cause or None, "gain": self.gain}
+        return {"flips": list(self.flips), "trigger": self.trigger} | {k: v for k, v in more.items() if v is not None}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Prediction:
+        """The inverse of :meth:`to_json`."""
+        return cls(
+            tuple(data.get("flips", ())),
+            data.get("trigger", ""),
+            data.get("fires"),
+            data.get("cause", ""),
+            data.get("gain"),
+        )
+
+    def conditions(self) -> list[str]:
+        """The conditions in words."""
+        said = [f"fires on {100 * self.fires:.0f}% of tasks"] if self.fires is not None else []
+        said += [f"failures by {self.cause!r} disappear"] if self.cause else []
+        return said + ([f"solve rate {100 * self.gain:+.0f} points"] if self.gain is not None else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +131,7 @@ class Proposal:
             name=data["name"],
             about=data.get("about", ""),
             evidence=tuple(Evidence(**item) for item in data.get("evidence", ())),
-            prediction=Prediction(tuple(prediction.get("flips", ())), prediction.get("trigger", "")),
+            prediction=Prediction.from_json(prediction),
             estimator=data.get("estimator", "manual"),
             parts=tuple(cls.from_json(part) for part in data.get("parts", ())),
         )
@@ -118,12 +145,15 @@ class Proposal:
             lines.append(f"  should flip {len(self.prediction.flips)}: {clip(', '.join(self.prediction.flips), 100)}")
         if self.prediction.trigger:
             lines.append(f"  must fire: {self.prediction.trigger}")
+        if said := self.prediction.conditions():
+            lines.append(f"  predicts: {'; '.join(said)}")
         return "\n".join([*lines, self.diff()])
 
     def _repr_html_(self) -> str:
         head = fill("<p><b>{}</b> ({}, {}): {}</p>", self.name, self.kind, self.estimator, self.about, limit=LIMIT)
         flips = clip(", ".join(self.prediction.flips), 200) or "nothing in particular"
-        predicted = paragraph(f"should flip {flips}; must fire: {self.prediction.trigger or 'nothing'}")
+        said = "".join(f"; {condition}" for condition in self.prediction.conditions())
+        predicted = paragraph(f"should flip {flips}; must fire: {self.prediction.trigger or 'nothing'}{said}")
         return str(head + predicted + items(self._evidence()) + block(self.diff()))
 
     def _evidence(self) -> list[str]:

@@ -88,6 +88,8 @@ def _claims(item: Proposal, tasks: Set[str]) -> str:
         return "prediction.flips names a task twice"
     if unknown := [task for task in flips if task not in tasks]:
         return f"prediction.flips names {unknown[0]!r:.80}, which is not a task of the diagnosed run"
+    if wrong := _conditions(prediction):
+        return wrong
     if not isinstance(evidence, tuple | list) or not all(isinstance(place, Evidence) for place in evidence):
         return "evidence must be a tuple of Evidence"
     for place in evidence:
@@ -96,6 +98,17 @@ def _claims(item: Proposal, tasks: Set[str]) -> str:
         if place.episode is not None and type(place.episode) is not int:
             return "the episode of an Evidence must be a whole number or None"
     return ""
+
+
+def _conditions(prediction: Prediction) -> str:
+    for field, value, least in (("fires", prediction.fires, 0.0), ("gain", prediction.gain, -1.0)):
+        number: Any = value
+        if number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int | float) or not least <= number <= 1:
+            return f"prediction.{field} must be a number between {least:g} and 1, not {number!r:.40}"
+    cause: Any = prediction.cause
+    return "" if isinstance(cause, str) else "prediction.cause must be text"
 
 
 def _name(item: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, runtime_checkable
 
 if TYPE_CHECKING:
@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from harnesslab.trainer.proposal import Proposals
 
 
+CHECKED = 7
+"""Conditions of a kind that must have been checked before their hit rate counts: more than two verdicts hold."""
+
+
 class PastVerdict(TypedDict, total=False):
     """An earlier proposal and its verdict, as estimators see it.
 
     ``content`` is the proposal's content hash, ``baseline`` the commit that it was measured against, ``loss`` the
-    criterion's number. Keys may be absent, and others may be present.
+    criterion's number, ``predictions`` whether each condition that was predicted held. Keys may be absent, and others may be present.
     """
 
     content: str
@@ -26,6 +30,8 @@ class PastVerdict(TypedDict, total=False):
     name: str
     loss: float
     reason: str
+    estimator: str
+    predictions: dict[str, bool]
 
 
 @runtime_checkable
@@ -41,6 +47,13 @@ class Estimator(Protocol):
         ``history`` are the verdicts so far, oldest first.
         """
         ...
+
+
+def hit_rate(history: Iterable[PastVerdict], kind: str) -> float:
+    """The share of predicted conditions that held for proposals of a kind, with one hit and one miss beforehand; 0.5 where fewer
+    than :data:`CHECKED` were checked."""
+    held = [ok for past in history if past.get("kind") == kind for ok in past.get("predictions", {}).values()]
+    return (sum(held) + 1) / (len(held) + 2) if len(held) >= CHECKED else 0.5
 
 
 def judged(history: Sequence[PastVerdict], baseline: str) -> set[str]:

@@ -12,7 +12,7 @@ from harnesslab.errors import ConfigError, EstimatorFault, HarnessFileError, Har
 from harnesslab.harness.base import LAYERS
 from harnesslab.harness.files import intervention_file
 from harnesslab.harness.load import Harness
-from harnesslab.trainer.estimators.base import PastVerdict, judged
+from harnesslab.trainer.estimators.base import PastVerdict, hit_rate, judged
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Miner
 from harnesslab.trainer.estimators.mining.miners import known_miners
 from harnesslab.trainer.estimators.mining.replay import Replay
@@ -117,6 +117,7 @@ class _Attempt:
         self._view = view
         self._done = judged(history, view.failures.run.commit)
         self._against = Counter(past.get("name", "") for past in history if past.get("status") != "promoted")
+        self._history = history
         self._replay = Replay(view.harness, view.episodes, view.tools)
         self._leaks = LeakScan(view.episodes)
         self.refused: list[tuple[str, str]] = []
@@ -147,7 +148,7 @@ class _Attempt:
             except LeakFound as leak:
                 self.refused.append((idea.name, str(leak)))
                 continue
-            yield self._scored(idea, proposal, clues, harm)
+            yield self._scored(idea, proposal, clues, harm, self._fires(path, texts[rung], clues))
 
     def _start(self, idea: Idea, path: str, texts: list[str]) -> int:
         """The rung from which on the ladder is new; its end where a person's own version must not be touched."""
@@ -170,16 +171,33 @@ class _Attempt:
         disturbed = {hit.episode.key for hit in hits if hit.episode.solved and hit.changes and not hit.step.invalid}
         return clues, len(disturbed) / max(1, len(self._view.solved))
 
-    def _scored(self, idea: Idea, proposal: Proposal, clues: Sequence[Clue], harm: float) -> _Scored:
+    def _fires(self, path: str, text: str, clues: Sequence[Clue]) -> float:
+        """The share of tasks on which it would have fired in the record."""
+        try:
+            tasks = {hit.episode.task_id for hit in self._replay.hits(path, text)}
+        except HarnessFileError:
+            tasks = set()
+        tasks |= {clue.episode.task_id for clue in clues}
+        return len(tasks) / max(1, len({episode.task_id for episode in self._view.episodes}))
+
+    def _scored(self, idea: Idea, proposal: Proposal, clues: Sequence[Clue], harm: float, fires: float) -> _Scored:
         meant = {f.episode.key: set(f.diagnosis.steps) for f in self._view.failures if f.label in idea.labels}
         touched = {clue.episode.key for clue in clues}
         helped = {clue.episode.key for clue in clues if clue.step in meant.get(clue.episode.key, ())}
         expected = idea.strength * (len(helped) + BESIDE * len(touched - helped))
         expected *= (1.0 - harm) * AGAIN ** self._against[idea.name]
+        # What such proposals predicted before and did not hold lowers what this one is expected to bring.
+        expected *= 2 * hit_rate(self._history, idea.kind)
+        labels = Counter(f.label for f in self._view.failures if f.label in idea.labels and f.episode.key in helped)
         flips = tuple(dict.fromkeys(e.task_id for e in self._view.failed if e.key in helped))
-        finished = replace(
-            proposal, evidence=tuple(_evidence(clues)), prediction=Prediction(flips=flips, trigger=idea.name)
+        predicted = Prediction(
+            flips=flips,
+            trigger=idea.name,
+            fires=round(min(1.0, fires), 4),
+            cause=labels.most_common(1)[0][0] if labels else "",
+            gain=round(min(1.0, expected / max(1, len(self._view.episodes))), 4),
         )
+        finished = replace(proposal, evidence=tuple(_evidence(clues)), prediction=predicted)
         return _Scored(finished, expected)
 
 
