@@ -258,10 +258,14 @@ class Trainer:
 
     # -- how far the numbers can be trusted -------------------------------------------------------------
 
-    def probe(self) -> Probe:
-        """A/A: the baseline twice on the gate; noise floor, minimum effect, cost. Spends two runs."""
+    def probe(self, *, placebos: Sequence[str] = ("text",)) -> Probe:
+        """A/A and placebos: the baseline twice on the gate, the second time with new seeds, and once under each change that means nothing.
+
+        Reports the noise, the least gain that the panel can show, the cost, whether one request always gets the same reply, and which criterion and
+        panel to use. ``placebos``: names of :data:`~harnesslab.trainer.probe.PLACEBOS`. Spends two runs and one for each placebo.
+        """
         bar = Bar("probe", len(self.panel("gate")), show=self.settings.progress)
-        return self._wait(probe(self.measurer(), self.panel("gate"), self.lab.repo.baseline(), bar), bar)
+        return self._wait(probe(self.measurer(), self.panel("gate"), self.lab.repo.baseline(), bar, placebos), bar)
 
     def certify(self, run: Run | None = None) -> list[Fork]:
         """Replay a run's action chains (default: the baseline's on the gate) in fresh environments.
