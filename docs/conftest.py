@@ -15,6 +15,7 @@ from typing import Any
 from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
+from harnesslab.harness import kind as kinds
 from tests.llm.fake_openai import serve
 
 HERE = Path(__file__).parent
@@ -36,6 +37,10 @@ def _setup(namespace: dict[str, Any]) -> None:
     os.chdir(folder)
     stack.callback(os.environ.__setitem__, "PATH", os.environ["PATH"])
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    # A kind that a page registers would be known to every later test of the process.
+    known = kinds.known_kinds()
+    stack.callback(kinds._KINDS.update, known)
+    stack.callback(kinds._KINDS.clear)
     namespace["importlib"] = importlib  # for conditions of `% skip`
     namespace["endpoint"] = stack.enter_context(serve()).url
 
