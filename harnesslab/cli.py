@@ -202,6 +202,17 @@ def lab_pending(path: LabPath, limit: int = 50) -> None:
 
 
 @app.command()
+def export(
+    path: LabPath,
+    out: Annotated[Path, typer.Argument(help="folder to write; an earlier export there is replaced")],
+    commit: Annotated[str | None, typer.Option(help="a commit id or full ref; by default the baseline")] = None,
+    licence: Annotated[str | None, typer.Option(help="SPDX identifier, such as MIT")] = None,
+) -> None:
+    """Write a lab's harness as a plain folder, with its provenance and a model card. Runs nothing of the lab."""
+    typer.echo(_open(path).export(out, commit=commit, licence=licence))
+
+
+@app.command()
 def train(
     config: Annotated[Path, typer.Argument(help="a file such as config/train_harness.yaml")],
     epochs: Annotated[int, typer.Option(min=1)] = 10,

@@ -22,6 +22,7 @@ from harnesslab.analysis.tables import (
     prediction_table,
 )
 from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError, UnusualLab
+from harnesslab.export import export
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
 from harnesslab.labenv import remember, remembered, remembered_environment
@@ -184,6 +185,15 @@ class Lab:
         if commit not in self._harnesses:
             self._harnesses[commit] = load_harness(self.repo.files(commit), unconfined=self.unconfined)
         return self._harnesses[commit]
+
+    def export(self, path: str | Path, *, commit: str | None = None, licence: str | None = None) -> Path:
+        """Write the harness at a commit (default: the baseline) into a plain folder, with its provenance and a model card.
+
+        ``harnesslab.Harness.load`` reads it. The same commit exports the same bytes. ``licence``: an SPDX identifier; licence files in the
+        commit are copied. An earlier export in ``path`` is replaced; a folder with anything else is refused. Runs nothing of
+        the lab. Raises StoreError, ConfigError. Returns the folder.
+        """
+        return export(self, full_path(path), commit=commit, licence=licence)
 
     # -- looking back ---------------------------------------------------------------------------------
 

@@ -22,6 +22,11 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
+def markdown(text: str) -> str:
+    """The same as Markdown that shows it word for word: subjects and reasons may come from anybody."""
+    return "".join("\\" + char if char in "\\`*_[]<>#|" else char for char in one_line(text))
+
+
 def in_words(error: BaseException) -> str:
     """Type and text of an exception from code that is not ours, whose text may be long or raise itself."""
     try:

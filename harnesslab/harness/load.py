@@ -19,6 +19,7 @@ from harnesslab.harness.base import LAYERS, Intervention, Layer
 from harnesslab.harness.context import Protocol
 from harnesslab.harness.files import MANIFEST, check_place, decode, has_meaning, intervention_file, read_folder
 from harnesslab.harness.kind import Kind, Params, When, brought_by, find_kind, known_kinds
+from harnesslab.harness.provenance import digest, read_provenance
 from harnesslab.harness.pyfile import load_python
 from harnesslab.harness.yamlfile import read_yaml
 
@@ -83,6 +84,25 @@ class Harness:
                 return intervention
         names = ", ".join(intervention.name for intervention in self.interventions)
         raise KeyError(f"no intervention '{name}'; there are: {names or 'none'}")
+
+    @classmethod
+    def load(cls, path: Path | str, *, trust: bool = False) -> Harness:
+        """The harness in a folder, such as one that ``Lab.export`` wrote. ``trust``: run its Python interventions
+        in this process instead of a confined one.
+
+        Raises HarnessFileError for the first mistake, with file, line and key.
+        """
+        return load_folder(path, trust=trust)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its files, as :attr:`provenance` has it under ``harness``; it differs where a file was changed since."""
+        return digest(self.files)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What an exported harness says of where it comes from: commit, environment, backbone, results. Empty for any other."""
+        return read_provenance(self.files)
 
     def layer(self, layer: Layer) -> tuple[Intervention, ...]:
         """The interventions of one layer, in order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harnesslab.plaintext import markdown
 from harnesslab.store import Candidate, LabRepo
 
 HEADINGS = {
@@ -25,7 +26,7 @@ def write_learning(repo: LabRepo) -> None:
 def learning_text(name: str, candidates: Sequence[Candidate]) -> str:
     """Markdown from the verdicts in git, newest first under each heading."""
     lines = [
-        f"# What was learned in {_line(name)}",
+        f"# What was learned in {markdown(name)}",
         "",
         "Rewritten by harnesslab after each verdict; edits are lost.",
         "",
@@ -35,12 +36,6 @@ def learning_text(name: str, candidates: Sequence[Candidate]) -> str:
         if not rows:
             continue
         lines += [f"## {heading}", ""]
-        lines += [f"- {_line(row.subject)}" + (f": {_line(row.reason)}" if row.reason else "") for row in rows]
+        lines += [f"- {markdown(row.subject)}" + (f": {markdown(row.reason)}" if row.reason else "") for row in rows]
         lines.append("")
     return "\n".join(lines)
-
-
-def _line(text: str) -> str:
-    """One line without markdown of its own: subjects and reasons may come from anybody."""
-    flat = " ".join(text.split())
-    return "".join("\\" + char if char in "\\`*_[]<>#|" else char for char in flat)
