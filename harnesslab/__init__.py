@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harnesslab import errors as errors
     from harnesslab import harness as harness
     from harnesslab import panels as panels
+    from harnesslab.bridges.environment import bridge as bridge
     from harnesslab.harness import Harness as Harness
     from harnesslab.lab import Lab as Lab
     from harnesslab.ledger import Flip as Flip
@@ -101,6 +102,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "Request",
         "Wrapper",
     ),
+    "bridges.environment": ("bridge",),
     "harness": ("Harness",),
     "ledger": ("Flip", "Verdict"),
     "rollout.agent": ("Agent", "AgentRun"),

@@ -213,6 +213,35 @@ def export(
 
 
 @app.command()
+def serve(
+    harness: Annotated[Path, typer.Argument(help="folder of a harness, such as one that `harnesslab export` wrote")],
+    upstream: Annotated[str, typer.Option(help="base URL of the model's API, such as https://api.openai.com/v1")],
+    host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8700,
+    mode: Annotated[str, typer.Option(help="on, shadow (only log what would change) or off")] = "on",
+    only: Annotated[str | None, typer.Option(help="a regex that the system message must contain")] = None,
+    budget: Annotated[int, typer.Option(min=1, help="steps of a run, for interventions that look at it")] = 50,
+    max_body: Annotated[int, typer.Option(min=1, help="bytes of a request")] = 20_000_000,
+    max_sessions: Annotated[int, typer.Option(min=1, help="conversations that are remembered")] = 10_000,
+    max_concurrent: Annotated[int | None, typer.Option(min=1, help="requests at once; more get status 503")] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="seconds that the upstream may be silent")] = 600.0,
+) -> None:
+    """Put a harness in front of a model, as an endpoint that speaks chat completions, responses and Anthropic messages."""
+    from harnesslab.extras import comes_with
+    from harnesslab.harness.load import Harness
+
+    with comes_with("serve"):
+        from harnesslab.bridges.proxy import Proxy, ServeSettings
+        from harnesslab.bridges.proxy import serve as run
+    settings = ServeSettings(
+        mode, budget=budget, max_body=max_body, max_sessions=max_sessions, timeout=timeout, only=only
+    )
+    proxy = Proxy(Harness.load(harness), upstream, settings)
+    typer.echo(f"serving {proxy.harness.name} on http://{host}:{port}/v1", err=True)
+    run(proxy, host, port, limit=max_concurrent)
+
+
+@app.command()
 def train(
     config: Annotated[Path, typer.Argument(help="a file such as config/train_harness.yaml")],
     epochs: Annotated[int, typer.Option(min=1)] = 10,

@@ -220,7 +220,7 @@ def _card(about: Mapping[str, Any], manifest: Manifest, interventions: Sequence[
     ]  # fmt: skip
     if python:
         lines += [
-            "Python files run in a confined process of their own. Read them before you load them with `trust=True`, which runs them in yours.",
+            "Python files run in a confined process of their own. Read them before you load them with `unconfined=True`, which runs them in yours.",
             "",
         ]
     lines += [

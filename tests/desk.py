@@ -69,7 +69,11 @@ BASELINE = {"harness.toml": HARNESS["harness.toml"]}
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
     function = {"name": name, "arguments": json.dumps(arguments)}
-    return {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
+    return {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": f"c-{name}", "type": "function", "function": function}],
+    }
 
 
 def clumsy(messages: Sequence[Mapping[str, Any]], tools: Any = None) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class Turn:
 class Context:
     """What the agent has seen up to now. ``step`` counts from 0; ``budget`` is the number of steps allowed.
 
+    ``system`` is the system message of an agent that owns its prompt; empty where the harness does.
     ``own_tools`` are tools of the harness's own where the environment takes text actions; elsewhere they are among ``tools``.
     ``asked`` is how often the model has been asked again in this step. ``memory`` belongs to the intervention that is asked,
     for one episode: what it leaves in there, small and plain JSON, is there at the next hook. A kind gets it if it ``remembers``.
@@ -75,6 +76,7 @@ class Context:
     step: int = 0
     budget: int = 50
     protocol: Protocol = "text"
+    system: Text = ""
     own_tools: tuple[dict[str, Any], ...] | None = None
     asked: int = 0
     memory: dict[str, Any] = field(default_factory=dict)

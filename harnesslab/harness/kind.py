@@ -50,6 +50,10 @@ class When(Params):
     last_invalid: bool | None = Field(
         default=None, description="whether the last step was invalid; false on the first step"
     )
+    system: Regex | None = Field(
+        default=None,
+        description="found in the system message of an agent that owns its prompt (a bridge); false elsewhere",
+    )
     min_step: int | None = Field(default=None, ge=0, description="the step number, from 0, is at least this")
     max_steps_left: int | None = Field(
         default=None, ge=1, description="at most this many steps are left, including this one"
@@ -69,6 +73,8 @@ class When(Params):
             if last != self.last_invalid:
                 return False
         if self.tool is not None and self.tool not in tool_names(context.tools):
+            return False
+        if self.system is not None and not self.system.search(context.system):
             return False
         if self.instruction is not None and not self.instruction.search(context.instruction):
             return False

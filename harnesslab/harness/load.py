@@ -86,13 +86,13 @@ class Harness:
         raise KeyError(f"no intervention '{name}'; there are: {names or 'none'}")
 
     @classmethod
-    def load(cls, path: Path | str, *, trust: bool = False) -> Harness:
-        """The harness in a folder, such as one that ``Lab.export`` wrote. ``trust``: run its Python interventions
-        in this process instead of a confined one.
+    def load(cls, path: Path | str, *, unconfined: bool = False) -> Harness:
+        """The harness in a folder, such as one that ``Lab.export`` wrote. ``unconfined``: run its Python
+        interventions in this process, with all its rights, instead of confined in one of their own.
 
         Raises HarnessFileError for the first mistake, with file, line and key.
         """
-        return load_folder(path, trust=trust)
+        return load_folder(path, unconfined=unconfined)
 
     @property
     def digest(self) -> str:

@@ -138,6 +138,10 @@ class Running(PythonIntervention):
         super().__init__(code.name, code.hooks, about)
         self._box = Box(code)
 
+    def begin(self) -> Intervention:
+        """Itself: it has begun."""
+        return self
+
     def end(self) -> None:
         """End the process, and with it all that the file remembers."""
         self._box.close()

@@ -23,45 +23,15 @@ from harnesslab.rollout.asking import Limits as Limits
 from harnesslab.rollout.asking import complete as complete
 from harnesslab.rollout.asking import draw
 from harnesslab.rollout.control import tool_calls as possible_calls
+from harnesslab.rollout.foreign import Conversation
 from harnesslab.rollout.guard import INSTRUCTION_LIMIT, observed
 from harnesslab.rollout.loop import run_async, run_sync
+from harnesslab.rollout.move import Move
 
 if TYPE_CHECKING:
     from harnesslab.llm.meter import Meter
 
 NOTHING = Decision()
-
-
-@dataclass(slots=True)
-class Move:
-    """What one step came to.
-
-    ``executes``: ``action`` goes to the system outside, and its answer to :meth:`AgentRun.settle`. Otherwise the step is
-    over: ``result`` is what the agent sees next, and ``invalid`` says whether it was spent without an action (a tool of the
-    harness's own is one). ``stops``: a regulation ended the run. ``choices`` counts the actions that the harness left to
-    the model (0: not constrained). ``fired`` names the interventions that took part. ``seen`` is the observation as it
-    arrived, which ``context`` may hold in the harness's words. ``again`` are the texts with which the model was asked again,
-    each with the number of replies before it.
-    """
-
-    context: Context
-    ready: Prepared
-    replies: Sequence[Completion]
-    proposal: Proposal
-    decision: Decision
-    action: Action | None
-    executes: bool
-    stops: bool
-    result: str
-    fired: tuple[str, ...]
-    invalid: bool = False
-    seen: str = ""
-    again: tuple[tuple[int, str], ...] = ()
-
-    @property
-    def choices(self) -> int:
-        """How many actions the harness left to the model; 0 where it was not constrained."""
-        return len(self.ready.choices) if self.ready.choices else 0
 
 
 class _Asked(NamedTuple):
@@ -158,6 +128,8 @@ class AgentRun:
     admissible: tuple[str, ...] | None
     budget: int
     key: tuple[int, int, int]
+    conversation: Conversation | None = None
+    """The requests of somebody else's agent, where the run is one of those."""
     turns: tuple[Turn, ...] = ()
     last: Move | None = None
     reason: str = ""
@@ -228,6 +200,9 @@ class AgentRun:
             raise
 
     async def _decide(self, observation: str) -> Move:
+        if (talk := self.conversation) is not None:
+            seen = talk.see(self.pipeline, self.budget)
+            return self._moved(seen.context.observation, seen, await self._asked(seen))
         context = Context(
             instruction=self.instruction,
             observation=observation,
@@ -254,7 +229,8 @@ class AgentRun:
     async def _asked(self, seen: Perceived) -> _Asked:
         """Shape the request and ask, until there is a reply that need not be asked for again."""
         pipeline, backbone, context = self.pipeline, self.agent.backbone, seen.context
-        ready = pipeline.begin(context, backbone.constrains)
+        talk = self.conversation
+        ready = pipeline.begin(context, backbone.constrains) if talk is None else talk.begin(pipeline, context)
         # Only a control reads the options; a model is not made to wait for them.
         control = backbone.control
         request = Request(
@@ -264,7 +240,7 @@ class AgentRun:
             temperature=ready.draft.temperature,
             max_tokens=ready.draft.max_tokens,
             options=(ready.options or possible_calls(context)) if control else (),
-            instruction=self.instruction if control else "",
+            instruction=context.instruction if control else "",
             past=tuple(turn.raw for turn in self.turns) if control else (),
         )
         replies: list[Completion] = []
@@ -274,13 +250,17 @@ class AgentRun:
             key = (*self.key, self.step)
             new = await draw(backbone, request, ready.draft.samples, key, limits=self.agent.limits, before=len(replies))
             replies += new
-            chosen = pipeline.choose(context, new)
+            chosen = pipeline.choose(context, new) if talk is None else talk.choose(pipeline, context, new)
             fired = (*fired, *chosen.fired)
             if not chosen.again or len(again) == MAX_AGAIN:
                 return _Asked(ready, tuple(replies), chosen._replace(fired=fired), tuple(again))
             again.append((len(replies), chosen.again))
-            prompt = self.agent.harness.prompt
-            messages = ask_again(request.messages, chosen.proposal, chosen.again, context, prompt)
+            if talk is None:
+                messages = ask_again(
+                    request.messages, chosen.proposal, chosen.again, context, self.agent.harness.prompt
+                )
+            else:
+                messages = talk.ask_again(request.messages, chosen.again)
             request = replace(request, messages=messages)
             context = replace(context, asked=len(again))
 
@@ -306,12 +286,17 @@ class AgentRun:
         result = "" if executes else _unexecuted(proposal, decision)
         if answer is not None and answered:
             result = f"{answer.text}\n{decision.note}" if decision.note else answer.text
-        if decision.stop:
+        outcome = None if self.conversation is None else self.conversation.remembered(fired)
+        if outcome is not None:
+            action, executes = outcome.action, not (outcome.stopped or outcome.withheld is not None)
+            result, invalid = "" if executes else outcome.withheld or decision.note, outcome.withheld is not None
+        elif decision.stop:
             action = proposal.action
+        if decision.stop:
             self.reason = "a regulation stopped the episode" + (f": {decision.note}" if decision.note else "")
         move = Move(
             context, asked.ready, asked.replies, proposal, decision, action, executes, decision.stop, result, fired,
-            invalid, observation, asked.again,
+            invalid, observation, asked.again, outcome,
         )  # fmt: skip
         self.last, self.step, self._stopped, self._open = move, self.step + 1, decision.stop, executes
         if not executes:

@@ -15,12 +15,14 @@ from typing import Any
 from harnesslab.errors import BackboneError, EnvironmentFault, InterventionFault
 from harnesslab.harness.pipeline import Pipeline
 from harnesslab.llm.types import Completion, MinimalBackbone
-from harnesslab.rollout.agent import Agent, AgentRun, Move
+from harnesslab.rollout.agent import Agent, AgentRun
 from harnesslab.rollout.asking import REPLY_SECONDS as REPLY_SECONDS
 from harnesslab.rollout.asking import Limits as Limits
 from harnesslab.rollout.asking import Spend as Spend
 from harnesslab.rollout.env import Task, TextEnv
+from harnesslab.rollout.foreign import Conversation
 from harnesslab.rollout.guard import GuardedEnv, Seen
+from harnesslab.rollout.move import Move
 from harnesslab.rollout.own import forced
 from harnesslab.rollout.owners import owner_of
 from harnesslab.rollout.records import Episode, Step
@@ -79,6 +81,9 @@ async def _steps(env: GuardedEnv, seen: Seen, episode: Episode, agent: Agent, se
     while not run.done:
         begun = time.perf_counter()
         run.tools, run.admissible = env.seen.tools, env.seen.admissible
+        if env.seen.request is not None:
+            run.conversation = run.conversation or Conversation()
+            run.conversation.receive(env.seen.request["messages"], env.seen.request.get("tools"))
         move = await run.decide(observation)
         step = _step(move)
         episode.steps.append(step)
@@ -115,10 +120,13 @@ def _step(move: Move) -> Step:
 
 async def _execute(env: GuardedEnv, run: AgentRun, move: Move, step: Step, episode: Episode) -> bool:
     """Execute the action; fill the rest of the step; return whether the episode is over."""
-    assert move.action is not None
-    moved = await env.step(move.action)
+    assert move.action is not None and move.sent is not None
+    moved = await env.step(move.sent)
     step.executed = True
-    step.forced = forced(move.context, step.choices, move.proposal, move.decision.action, move.action)
+    if move.outcome is not None and len(move.outcome.calls) > 1:
+        step.forced = move.outcome.changed
+    else:
+        step.forced = forced(move.context, step.choices, move.proposal, move.decision.action, move.action)
     step.reward = moved.reward
     step.invalid = moved.invalid
     step.result = run.settle(moved.observation, moved.invalid)

@@ -46,6 +46,8 @@ class Seen:
     instruction: str
     admissible: tuple[str, ...] | None
     tools: tuple[dict[str, Any], ...] | None
+    request: Mapping[str, Any] | None = None
+    """The request of somebody else's agent, which owns its prompt: chat ``messages``, and ``tools`` where it has some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class GuardedEnv:
             observed(public.get("instruction", ""), INSTRUCTION_LIMIT) or observed(observation),
             _admissible(public),
             _tools(public),
+            _request(public),
         )
         return self.seen
 
@@ -143,6 +146,7 @@ class GuardedEnv:
             self.seen.instruction,
             _admissible(public),
             _tools(public) if "tools" in public else self.seen.tools,
+            _request(public),
         )
         return moved
 
@@ -238,6 +242,16 @@ def _admissible(public: Mapping[str, Any]) -> tuple[str, ...] | None:
     if not isinstance(actions, list | tuple):
         raise _lie(f"the environment's info['public']['admissible'] is a {type(actions).__name__}, not a list")
     return tuple(observed(action) for action in actions)
+
+
+def _request(public: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    request = public.get("request")
+    if request is None:
+        return None
+    messages = request.get("messages") if isinstance(request, Mapping) else None
+    if not isinstance(messages, list | tuple) or not all(isinstance(message, Mapping) for message in messages):
+        raise _lie("the environment's info['public']['request'] must hold a list of chat messages")
+    return {"messages": tuple(messages), "tools": _tools(request)}
 
 
 def _tools(public: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
