@@ -131,7 +131,7 @@ class AnytimeTest:
         if decided == "reject":
             why = f"a gain of {100 * self.worthwhile:.0f} points is implausible: {numbers}"
             return Judgement(self.worthwhile * tasks - gain, why, statistics=statistics)
-        why = f"not decided yet: {numbers}; this look can resolve a gain of {self.needs} tasks or more"
+        why = f"not decided yet: {numbers}"
         return Judgement(0.0, why, undecided=True, statistics=statistics)
 
 
