@@ -20,7 +20,6 @@ from typing import Any
 
 import harnesslab as hl
 from harnesslab.errors import OrderError
-from harnesslab.trainer.estimators.mining.miners import builtin_miners
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -133,7 +132,7 @@ def train(name: str, lab_folder: Path, epochs: int | None, base_url: str | None)
         llm = hl.LLM(plan.model, base_url, "none", max_tokens=plan.llm["max_tokens"], cache=recording, connection=slow)
     else:
         llm = hl.LLM.local(plan.model, cache=recording, **plan.llm)
-    miners = {name: miner for name, miner in builtin_miners().items() if name not in plan.without}
+    miners = {name: miner for name, miner in hl.MiningEstimator().miners.items() if name not in plan.without}
     trainer = hl.Trainer(
         lab, llm, hl.MiningEstimator(miners=miners, rank="expected flips"), plan.criterion, settings=settings
     )

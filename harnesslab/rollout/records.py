@@ -58,6 +58,11 @@ class Step:
     forced: bool | None = None
     seen: str = ""
 
+    @property
+    def tool(self) -> str:
+        """The tool that the action calls; empty for a text action and for none."""
+        return str(self.action.get("name", "")) if isinstance(self.action, dict) else ""
+
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON."""
         return {name: getattr(self, name) for name in STEP_FIELDS}

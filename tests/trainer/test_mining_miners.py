@@ -217,19 +217,6 @@ def test_state_card_reads_facts_from_sentences_that_end_differently() -> None:
     assert facts == {"You are at the": r"You\ are\ at\ the ([\w -]+)"} or "You are at" in facts
 
 
-def test_quote_mends_names_that_the_task_tells() -> None:
-    told = "Which is it? The name of this table is Cars, and the headers of this table are Model Year,Price."
-    bad = call("run", text="SELECT Model Year FROM Cars")
-    raw = {"raw": "Action: run\n```\nSELECT Model Year FROM Cars\n```"}
-    failed = episode("a", (bad, "Error: no such column: Model", raw), instruction=told, tools=("run",))
-    idea = one("quote", failed)
-    assert idea.variants[0].when == {"tool": "run"}
-    hits = Replay(EMPTY, [failed], view_of(failed).tools).hits(
-        "action/quote.yaml", intervention_file("quote", idea.variants[0].params, when=idea.variants[0].when)
-    )
-    assert 'SELECT "Model Year" FROM Cars' in hits[0].what.replace("\\", "")
-
-
 def clean(task: str, thing: str, *, solved: bool) -> Episode:
     moves = (("go to sink", "Water."), (f"clean {thing}", "Clean.")) if solved else (("wait", "An hour later."),)
     return episode(task, *moves, instruction=f"Clean the {thing}.", solved=solved)

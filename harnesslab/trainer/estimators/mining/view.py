@@ -58,7 +58,7 @@ class View:
                 if isinstance(step.action, dict) and step.executed and not step.invalid:
                     arguments = step.action.get("arguments")
                     if isinstance(arguments, dict):
-                        calls.setdefault(str(step.action.get("name", "")), []).append(arguments)
+                        calls.setdefault(step.tool, []).append(arguments)
         return tuple(_schema(name, calls[name]) for name in sorted(calls))
 
     @cached_property
@@ -68,7 +68,7 @@ class View:
         total: Counter[str] = Counter()
         for episode in self.episodes:
             for step in episode.steps:
-                name = tool_of(step)
+                name = step.tool
                 if name and step.executed and not is_error(step):
                     total[name] += 1
                     last[name] += step is episode.steps[-1] and ended_itself(episode)
@@ -77,11 +77,6 @@ class View:
     def many(self, share: float = 0.0) -> int:
         """How many failed episodes a pattern must show in to be one: two, and at least ``share`` of all."""
         return max(min(2, len(self.failed)), math.ceil(share * len(self.failed)))
-
-
-def tool_of(step: Step) -> str:
-    """The tool that the step's action calls; empty for text actions and for none."""
-    return str(step.action.get("name", "")) if isinstance(step.action, dict) else ""
 
 
 def _schema(name: str, calls: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from harnesslab.plaintext import clip
 from harnesslab.rollout.records import Episode
 from harnesslab.rollout.taxonomy import REASONING, TRAJECTORY, ended_itself, is_error
 from harnesslab.trainer.estimators.mining.idea import Clue, Idea, Variant
-from harnesslab.trainer.estimators.mining.view import View, tool_of
+from harnesslab.trainer.estimators.mining.view import View
 
 
 def mine(view: View) -> Iterator[Idea]:
@@ -51,7 +51,7 @@ def mine(view: View) -> Iterator[Idea]:
 
 def _not_in_result(episode: Episode, finisher: str) -> list[Clue]:
     """The finish, where one of its values does not occur in the observation before it."""
-    if not episode.steps or tool_of(episode.steps[-1]) != finisher:
+    if not episode.steps or episode.steps[-1].tool != finisher:
         return []
     last = episode.steps[-1]
     strange = [value for value in _values(last.action) if value.casefold() not in last.observation.casefold()]
@@ -62,13 +62,13 @@ def _not_in_result(episode: Episode, finisher: str) -> list[Clue]:
 
 def _solved_copy(view: View, finisher: str) -> bool:
     """Whether solved episodes do copy: at least as many do as do not."""
-    finished = [e for e in view.solved if e.steps and tool_of(e.steps[-1]) == finisher and len(e.steps) > 1]
+    finished = [e for e in view.solved if e.steps and e.steps[-1].tool == finisher and len(e.steps) > 1]
     return sum(not _not_in_result(e, finisher) for e in finished) * 2 >= len(finished)
 
 
 def _never_finished(episode: Episode, finisher: str) -> list[Clue]:
     """The last step of an episode that had results, used up its steps and never finished."""
-    if not episode.steps or ended_itself(episode) or any(tool_of(step) == finisher for step in episode.steps):
+    if not episode.steps or ended_itself(episode) or any(step.tool == finisher for step in episode.steps):
         return []
     if not any(step.executed and not is_error(step) for step in episode.steps):
         return []

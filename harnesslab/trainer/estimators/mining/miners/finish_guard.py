@@ -9,7 +9,7 @@ from typing import Any
 
 from harnesslab.rollout.taxonomy import TRAJECTORY, is_error
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
-from harnesslab.trainer.estimators.mining.view import View, tool_of
+from harnesslab.trainer.estimators.mining.view import View
 
 PREFIX = 12
 """Characters of the head of a good result that the guard waits for, at most."""
@@ -47,10 +47,10 @@ def mine(view: View) -> Iterator[Idea]:
 def _worker(view: View) -> str | None:
     """The tool that is called most among those that do not finish."""
     counts = Counter(
-        tool_of(step)
+        step.tool
         for episode in view.episodes
         for step in episode.steps
-        if tool_of(step) and tool_of(step) not in view.finishers and not step.invalid
+        if step.tool and step.tool not in view.finishers and not step.invalid
     )
     return min(counts, key=lambda name: (-counts[name], name)) if counts else None
 
@@ -61,7 +61,7 @@ def _good_head(view: View, finisher: str) -> str:
         step.observation.strip()
         for episode in view.solved
         for step in episode.steps[1:]
-        if tool_of(step) == finisher and step is episode.steps[-1]
+        if step.tool == finisher and step is episode.steps[-1]
     ]
     bad = [step.result.strip() for _, step in view.failed_steps() if is_error(step)]
     first = {episode.steps[0].observation.strip() for episode in view.episodes if episode.steps}

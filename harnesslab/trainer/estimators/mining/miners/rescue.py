@@ -9,7 +9,7 @@ from typing import Any
 from harnesslab.plaintext import clip
 from harnesslab.rollout.taxonomy import ACTION
 from harnesslab.trainer.estimators.mining.idea import Idea, Variant
-from harnesslab.trainer.estimators.mining.view import View, tool_of
+from harnesslab.trainer.estimators.mining.view import View
 
 _KEYWORD = re.compile("[A-Z]{2,}")
 _PARAGRAPH = r"(?:\A|(?<=\n\n)|(?<=:\n)|^```\w*\n)\K"
@@ -58,7 +58,7 @@ def _bare(view: View) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
         for episode in view.episodes:
             for step in episode.steps:
                 # A call that got an error for a result had the right form all the same.
-                if tool_of(step) != function["name"] or step.invalid or not isinstance(step.action, dict):
+                if step.tool != function["name"] or step.invalid or not isinstance(step.action, dict):
                     continue
                 said = str(step.action.get("arguments", {}).get(argument, ""))
                 heads.setdefault((said.split() or [""])[0], set()).add(episode.task_id)
