@@ -7,6 +7,7 @@ the harness has nothing to do with, and every other path, is passed through byte
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import logging
 import time
@@ -36,6 +37,8 @@ from harnesslab.rollout.move import Move
 Mode = Literal["on", "shadow", "off"]
 MODES: tuple[Mode, ...] = ("on", "shadow", "off")
 log = logging.getLogger("harnesslab.serve")
+CLIENTS = 16
+"""Pools of connections: what a pool does for one request grows with the connections that it holds."""
 STOPPED = "The harness stopped this run."
 REFUSED = "The harness withheld every reply of the model."
 
@@ -78,9 +81,13 @@ class Proxy:
         except ValueError as error:
             raise ConfigError(f"only: {error}") from error
         self._reads_replies = any({"realize", "rank", "regulate"} & set(one.hooks) for one in harness.interventions)
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=200)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         timeout = httpx.Timeout(self.settings.timeout, connect=10.0)
-        self._client = httpx.AsyncClient(base_url=f"{upstream.rstrip('/')}/", timeout=timeout, limits=limits, transport=transport)  # fmt: skip
+        self._clients = tuple(
+            httpx.AsyncClient(base_url=f"{upstream.rstrip('/')}/", timeout=timeout, limits=limits, transport=transport)
+            for _ in range(CLIENTS if transport is None else 1)
+        )
+        self._turn = itertools.cycle(self._clients)
         routes = [Route("/healthz", self._health), Route("/metrics", self._metrics)]
         every = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
         for prefix in ("/v1", ""):
@@ -94,7 +101,8 @@ class Proxy:
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         yield
         self.sessions.close()
-        await self._client.aclose()
+        for client in self._clients:
+            await client.aclose()
 
     async def _health(self, request: Request) -> Response:
         about = {
@@ -148,7 +156,7 @@ class Proxy:
         if seen.mode == "off" or not talk.concerned or body.get("n", 1) != 1 or not self.harness.interventions:
             return await self._through(request, path, content, seen)
         with self.sessions.working(session, self._pipeline) as pipeline:
-            run = self._run(pipeline, Upstream(self._client, dialect, body, sent_on(request.headers)), talk)
+            run = self._run(pipeline, Upstream(next(self._turn), dialect, body, sent_on(request.headers)), talk)
             if seen.mode == "shadow":
                 return await self._shadowed(request, dialect, body, content, run, seen)
             if body.get("stream") and not (self._reads_replies and tools):
@@ -240,7 +248,8 @@ class Proxy:
     async def _through(self, request: Request, path: str, content: bytes, seen: _Seen | None = None, *, whole: bool = False) -> Response:  # fmt: skip
         """Pass a request on and its answer back, streamed."""
         began = time.perf_counter()
-        asked = self._client.build_request(
+        client = next(self._turn)
+        asked = client.build_request(
             request.method,
             path,
             content=content,
@@ -248,7 +257,7 @@ class Proxy:
             params=request.url.query.encode() or None,
         )
         try:
-            answer = await self._client.send(asked, stream=True)
+            answer = await client.send(asked, stream=True)
             if whole:
                 await answer.aread()
         except httpx.HTTPError as error:
