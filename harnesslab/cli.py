@@ -242,6 +242,14 @@ def serve(
 
 
 @app.command()
+def report(
+    path: LabPath, to: Annotated[Path, typer.Option(help="the HTML file to write")] = Path("report.html")
+) -> None:
+    """Write a lab's report: one HTML file with results, gains, effects, costs and what did not work."""
+    typer.echo(f"{_open(path).report().save(to).resolve()}")
+
+
+@app.command()
 def train(
     config: Annotated[Path, typer.Argument(help="a file such as config/train_harness.yaml")],
     epochs: Annotated[int, typer.Option(min=1)] = 10,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import git
 
     from harnesslab.analysis.standing import Standing
+    from harnesslab.rollout.report import Report
 
 
 class Lab:
@@ -251,6 +252,18 @@ class Lab:
         from harnesslab.analysis.standing import standing
 
         return standing(self.repo, self.runs if self.recorded else None, backbone)
+
+    def report(self) -> Report:
+        """The lab as one self-contained HTML file and a DataFrame: ``lab.report().save("report.html")`` (extra ``lab``).
+
+        Results of the first and the present harness with every backbone and control on record, gains with intervals, flips, effects, costs, what
+        did not work, and the identity of the measurement.
+        """
+        from harnesslab.analysis.report import lab_report
+
+        runs = self.runs if self.recorded else None
+        openings = self.openings() if self._environment is not None and runs is not None else Table([])
+        return lab_report(self.repo, runs, self.path.name, openings, self.looks())
 
     def record_opening(self, commit: str, backbone: Mapping[str, Any], environment: Environment, who: str) -> None:
         """Note in git that the sealed split of an environment is opened now. Raises StoreError."""

@@ -16,6 +16,7 @@ from harnesslab.markup import LIMIT, block, table
 from harnesslab.plaintext import clip, columns, counted
 from harnesslab.rollout.env import Action, Split, Task
 from harnesslab.rollout.owners import Owner, owner_of
+from harnesslab.rollout.report import Report, run_report
 from harnesslab.rollout.tasks import solved_shares, solved_tasks
 
 if TYPE_CHECKING:
@@ -255,6 +256,10 @@ class Run:
             import pandas as pd
 
         return pd.DataFrame([_frame_row(episode) for episode in self.episodes], columns=list(EPISODE_COLUMNS))
+
+    def report(self) -> Report:
+        """The run as one self-contained HTML file and a DataFrame: ``run.report().save("run.html")``."""
+        return run_report(self)
 
     def unscored(self) -> str:
         """How many episodes could not be scored, and who owns that."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -43,3 +44,11 @@ def solved_shares(attempts: Iterable[Attempt]) -> dict[str, float]:
     """For each task the share of its scorable episodes that reached the goal."""
     tasks = by_task((e.task_id, e.solved) for e in attempts if e.status == "finished")
     return {task: sum(won) / len(won) for task, won in tasks.items()}
+
+
+def wilson_interval(count: float, total: int) -> tuple[float, float, float]:
+    """(share, low, high): Wilson's 95% interval of ``count`` of ``total``, without the packages of the extra ``lab``."""
+    share, z = count / total, 1.96
+    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
+    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total)) / (1 + z * z / total)
+    return share, max(0.0, middle - half), min(1.0, middle + half)

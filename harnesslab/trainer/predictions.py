@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from harnesslab.rollout.records import Episode
-from harnesslab.rollout.tasks import solved_shares
+from harnesslab.rollout.tasks import solved_shares, wilson_interval
 from harnesslab.rollout.taxonomy import diagnose
 from harnesslab.trainer.pairs import Pair
 from harnesslab.trainer.proposal import Prediction
@@ -45,7 +45,7 @@ def check(
 def _fires(predicted: float, pairs: Sequence[Pair], new: frozenset[str] | None) -> dict[str, Any]:
     tasks = {pair.task for pair in pairs}
     fired = {pair.task for pair in pairs if new is None or any(pair.after.fired.get(name) for name in new)}
-    seen, low, high = _wilson(len(fired), len(tasks))
+    seen, low, high = wilson_interval(len(fired), len(tasks))
     return _said(predicted, seen, low <= predicted <= high or abs(predicted - seen) <= NEAR)
 
 
@@ -79,11 +79,3 @@ def _said(predicted: Any, seen: Any, held: bool) -> dict[str, Any]:
 
 def _digits(value: Any) -> Any:
     return round(value, 4) if isinstance(value, float) else value
-
-
-def _wilson(count: int, total: int) -> tuple[float, float, float]:
-    """(share, low, high): Wilson's 95% interval, without the packages of the extra ``lab``, since every verdict is checked."""
-    share = count / total
-    middle = (share + Z * Z / (2 * total)) / (1 + Z * Z / total)
-    half = Z * math.sqrt(share * (1 - share) / total + Z * Z / (4 * total * total)) / (1 + Z * Z / total)
-    return share, middle - half, middle + half
