@@ -84,7 +84,8 @@ class Environment(Protocol):
 
     Optional members: ``null(task)``, a policy that does nothing; ``instruction(task)``, the text of a task without a
     reset, by which tasks that occur in two splits are found when a lab is opened; ``constants()``, a list of actions among which
-    the best constant answer is chosen; ``deadline``, the seconds that one call may take; ``unplayable``, the reasons by task id why
+    the best constant answer is chosen; ``deadline``, the seconds that one call may take; ``volatile``, regular expressions of
+    what differs whenever it is played and means nothing, such as times, which certification masks; ``unplayable``, the reasons by task id why
     tasks that exist cannot be played here.
     """
 

@@ -32,6 +32,8 @@ WALKED = 3
 """Tasks that are walked at random, spoilt, and sent nonsense."""
 CHILD_TASKS = 5
 CHILD_DEADLINE_S = 300.0
+LATER_S = 400 * 86_400 + 3 * 3_600 + 7 * 60 + 11.0
+"""How far the clock of the second child is ahead: another year, month, day, weekday, hour, minute and second."""
 
 
 def check_env(
@@ -179,10 +181,10 @@ class _Check:
                 self.found("invalid", task.id, message)
 
     def processes(self, name: str, options: dict[str, Any], tasks: Sequence[Task]) -> None:
-        """Play in two child processes with other hash seeds and compare with this one."""
+        """Play in two child processes with other hash seeds, the second one more than a year later, and compare with this one."""
         here = {task.id: trajectory_digest(self.environment, task, self.environment.max_steps) for task in tasks}
         request = {"environment": name, "options": options, "split": self.report.split, "tasks": list(here)}
-        for hash_seed in ("1", "2"):
+        for hash_seed, later in (("1", 0.0), ("2", LATER_S)):
             # -m finds modules as this process does, also those of a test's folder.
             variables = {
                 **os.environ,
@@ -192,7 +194,7 @@ class _Check:
             try:
                 done = subprocess.run(
                     [sys.executable, "-m", "harnesslab.testing.child"],
-                    input=json.dumps(request, default=str),
+                    input=json.dumps({**request, "later": later}, default=str),
                     env=variables,
                     capture_output=True,
                     encoding="utf-8",
@@ -209,9 +211,11 @@ class _Check:
             there = json.loads(done.stdout.splitlines()[-1])
             for task_id, digest in here.items():
                 if there.get(task_id) != digest:
-                    self.found(
-                        "processes", task_id, "another process with a different hash seed gave a different trajectory"
-                    )
+                    when = ", its clock a year ahead," if later else ""
+                    what = f"another process with a different hash seed{when} gave a different trajectory"
+                    self.found("processes", task_id, what)
+            if self.report.failures("processes"):
+                return
 
     def look(self, task: Task, played: Played) -> None:
         """Note what is wrong with each moment."""

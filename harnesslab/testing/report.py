@@ -18,7 +18,7 @@ CHECKS: Mapping[str, str] = {
     "oracle": "the oracle solves each task",
     "null": "a null agent does not",
     "repeat": "the same seed gives the same trajectory",
-    "processes": "also in another process, with another hash seed",
+    "processes": "also in another process, with another hash seed and date",
     "reset": "reset after an episode gives a clean start",
     "isolation": "changing a returned value changes nothing inside",
     "admissible": "admissible actions are accepted",
