@@ -8,7 +8,7 @@ from typing import Literal
 
 from harnesslab.errors import ExtraMissing
 
-Extra = Literal["lab", "local", "dask", "serve"]
+Extra = Literal["lab", "local", "dask", "serve", "inspect"]
 
 
 @contextmanager

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harnesslab.extras import comes_with
 from harnesslab.markup import LIMIT, block, table
 from harnesslab.plaintext import clip, columns, counted
 from harnesslab.rollout.env import Action, Split, Task
+from harnesslab.rollout.inspectlog import write_inspect_log
 from harnesslab.rollout.owners import Owner, owner_of
 from harnesslab.rollout.report import Report, run_report
 from harnesslab.rollout.tasks import solved_shares, solved_tasks
@@ -260,6 +262,10 @@ class Run:
     def report(self) -> Report:
         """The run as one self-contained HTML file and a DataFrame: ``run.report().save("run.html")``."""
         return run_report(self)
+
+    def save_inspect(self, path: str | Path) -> Path:
+        """Write the run as an eval log that ``inspect view`` opens (extra ``inspect``); see :mod:`harnesslab.rollout.inspectlog`."""
+        return write_inspect_log(self, path)
 
     def unscored(self) -> str:
         """How many episodes could not be scored, and who owns that."""

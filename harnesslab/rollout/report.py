@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harnesslab.errors import ConfigError
 from harnesslab.extras import comes_with
@@ -16,8 +16,6 @@ from harnesslab.rollout.tasks import RULE, by_task, wilson_interval
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harnesslab.rollout.records import Run
-
 EPISODES = 2_000
 """Episodes that the report of a run lists; ``to_frame()`` has all of them."""
 _DOCUMENT = (
@@ -27,6 +25,42 @@ _DOCUMENT = (
     "table{{border-collapse:collapse;margin:.5rem 0}}td,th{{border-bottom:1px solid #ccc;padding:.2rem .6rem;text-align:right}}"
     "caption{{text-align:left;font-weight:bold}}img{{max-width:100%}}</style></head><body><h1>{}</h1>{}</body></html>\n"
 )
+
+
+class Recorded(Protocol):
+    """A :class:`~harnesslab.Run`, as far as reports read it; its episodes are those of :mod:`harnesslab.rollout.records`."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def commit(self) -> str: ...
+
+    @property
+    def split(self) -> str: ...
+
+    @property
+    def backbone(self) -> str: ...
+
+    @property
+    def identity(self) -> Mapping[str, Any]: ...
+
+    @property
+    def episodes(self) -> Sequence[Any]: ...
+
+    @property
+    def scorable(self) -> Sequence[Any]: ...
+
+    @property
+    def tasks(self) -> int: ...
+
+    @property
+    def solved(self) -> int: ...
+
+    @property
+    def rate(self) -> float: ...
+
+    def unscored(self) -> str: ...
 
 
 class Report:
@@ -67,26 +101,28 @@ class Report:
         return str(page(paragraph(self.title), self._body))
 
 
-def run_report(run: Run) -> Report:
+def run_report(run: Recorded) -> Report:
     """The report of a run: solve rate with its interval, by family, every episode, cost and identity."""
     rows = [_family("all", run.episodes)]
-    families = dict.fromkeys(episode.family for episode in run)
-    rows += [_family(name, [e for e in run if e.family == name]) for name in families] if len(families) > 1 else []
+    families = dict.fromkeys(episode.family for episode in run.episodes)
+    rows += (
+        [_family(name, [e for e in run.episodes if e.family == name]) for name in families] if len(families) > 1 else []
+    )
     head = list(rows[0])
-    tokens = sum(e.prompt_tokens + e.completion_tokens for e in run)
-    seconds = sum(e.seconds for e in run)
-    cost = f"{counted(len(run), 'episode')}, {tokens} tokens, {seconds:.1f} s of episodes."
+    tokens = sum(e.prompt_tokens + e.completion_tokens for e in run.episodes)
+    seconds = sum(e.seconds for e in run.episodes)
+    cost = f"{counted(len(run.episodes), 'episode')}, {tokens} tokens, {seconds:.1f} s of episodes."
     listed = [
         (e.task_id, e.repeat, e.outcome, f"{e.progress:.0%}", e.length, e.invalid, e.prompt_tokens + e.completion_tokens,
          ", ".join(f"{name} {times}" for name, times in e.fired.items()), e.ended)
         for e in run.episodes[:EPISODES]
     ]  # fmt: skip
-    more = [f"and {len(run) - EPISODES} more"] if len(run) > EPISODES else []
+    more = [f"and {len(run.episodes) - EPISODES} more"] if len(run.episodes) > EPISODES else []
     columns = ("task", "repeat", "outcome", "progress", "steps", "invalid", "tokens", "fired", "how it ended")
     body = page(
         paragraph(f"{run.split} split, harness {run.commit[:10]}, {run.backbone or 'no backbone named'}. {RULE}"),
         table(head, [list(row.values()) for row in rows], caption="Solved, with 95% intervals in percent"),
-        paragraph(run.unscored() + "." if len(run) > len(run.scorable) else ""),
+        paragraph(run.unscored() + "." if len(run.episodes) > len(run.scorable) else ""),
         paragraph(f"Cost: {cost}"),
         section("Episodes", table(columns, listed, below=more), open_=False),
         section("Identity of the measurement", block(json.dumps(run.identity, indent=1, default=str)), open_=False),
