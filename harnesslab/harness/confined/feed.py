@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from harnesslab.harness.context import Context, Turn
 from harnesslab.harness.jsonform import to_json
 
-_FIELDS = ("instruction", "observation", "admissible", "tools", "step", "budget", "protocol", "own_tools", "asked")
+_FIELDS = tuple(field.name for field in fields(Context) if field.name not in ("history", "memory"))
+"""Memory travels with each question."""
 
 
 class Feed:
