@@ -103,6 +103,39 @@ def test_a_note_is_beside_the_result_in_this_request_and_in_every_later_one() ->
     assert upstream.seen[2][1]["messages"][5]["content"] == "Refunded 12.5 EUR."
 
 
+def test_an_annotated_result_and_a_patched_tool_are_so_in_every_later_request() -> None:
+    upstream, files = Upstream(), {
+        **BASELINE,
+        "contract/note.yaml": b"kind: annotate\nparams: {match: 'cost .* cents', text: 'In euros, please.'}\n",
+        "contract/tool.yaml": b"kind: tool\nparams: {name: refund, note: Refunds are in euros.}\n",
+    }  # fmt: skip
+    made = proxy(upstream, files)
+    first = ask(made, chat()).json()["choices"][0]["message"]
+    result = {"role": "tool", "tool_call_id": first["tool_calls"][0]["id"], "content": "The order cost 1250 cents."}
+    second = ask(made, chat(first, result)).json()["choices"][0]["message"]
+    done = {"role": "tool", "tool_call_id": second["tool_calls"][0]["id"], "content": "Refunded 12.5 EUR."}
+    ask(made, chat(first, result, second, done))
+    for _, sent in upstream.seen:
+        assert sent["tools"][1]["function"]["description"] == "Refunds are in euros."
+        assert [sent["tools"][0], sent["tools"][2]] == [TOOLS[0], TOOLS[2]]
+    for _, sent in upstream.seen[1:]:
+        assert sent["messages"][3]["content"] == "The order cost 1250 cents.\n\nIn euros, please."
+
+
+def test_a_reply_without_a_call_is_asked_for_again() -> None:
+    said = ["Hm.", "Let me think.", None]
+
+    def model(messages: Any, tools: Any) -> dict[str, Any]:
+        text = said.pop(0)
+        return call("find_order", order="A-70") if text is None else {"role": "assistant", "content": text}
+
+    again = {**BASELINE, "action/again.yaml": b"kind: ask_again\nparams: {times: 2}\n"}
+    upstream = Upstream(model)
+    choice = ask(proxy(upstream, again), chat()).json()["choices"][0]
+    assert choice["message"]["tool_calls"][0]["function"]["name"] == "find_order"
+    assert [len(sent["messages"]) for _, sent in upstream.seen] == [2, 4, 6]
+
+
 def test_a_withheld_reply_is_never_seen_by_the_agent_and_stays_in_the_models_past() -> None:
     upstream, hasty = Upstream(), Desk(2)
     made = proxy(upstream)
