@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -41,8 +42,29 @@ def register(ipython: Any) -> None:
     def cell(line: str, body: str) -> Proposal | Loss:
         return intervention(line, body, ipython.user_ns)
 
-    cell.__doc__ = intervention.__doc__
+    cell.__doc__ = help_text()
     ipython.register_magic_function(cell, magic_kind="cell", magic_name="intervention")
+
+
+def help_text() -> str:
+    """What ``%%intervention?`` shows: how the cell is read, the kinds of each layer, and a whole cell as an example."""
+    from harnesslab.harness.base import LAYERS
+    from harnesslab.harness.kind import known_kinds
+
+    kinds = known_kinds()
+    listed = [
+        f"    {layer}: {', '.join(sorted(name for name, cls in kinds.items() if layer in cls.layers))}"
+        for layer in LAYERS
+    ]
+    example = ["%%intervention contract/example.yaml", *kinds["prompt"].example.strip().splitlines()]
+    parts = [
+        inspect.cleandoc(intervention.__doc__ or ""),
+        "Kinds, by the layer whose folder the file may lie in:",
+        "\n".join(listed),
+        "A whole cell:",
+        "\n".join(f"    {line}" for line in example),
+    ]
+    return "\n\n".join(parts)
 
 
 def intervention(line: str, body: str, names: dict[str, Any]) -> Proposal | Loss:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import harnesslab as hl
-from harnesslab.magics import CellError, intervention
+from harnesslab.harness import known_kinds
+from harnesslab.magics import CellError, help_text, intervention
 from harnesslab.rollout.records import Episode
 
 pytest.importorskip("IPython")
@@ -111,3 +114,14 @@ def test_load_ext_registers_the_magic() -> None:
     hl.load_ipython_extension(shell)
     magic = shell.find_cell_magic("intervention")
     assert "layer/name.yaml" in magic.__doc__
+    for name, kind in known_kinds().items():
+        for layer in kind.layers:
+            assert name in re.search(rf"^    {layer}: (.*)$", magic.__doc__, re.MULTILINE)[1].split(", ")
+
+
+def test_the_example_of_the_help_can_be_run(trainer: Any) -> None:
+    shown = help_text().split("A whole cell:\n\n")[1]
+    first, _, body = textwrap.dedent(shown).partition("\n")
+    assert first.startswith("%%intervention ")
+    made = intervention(first.removeprefix("%%intervention "), body, {})
+    assert made.name == "contract/example"
