@@ -15,6 +15,7 @@ import pytest
 from harnesslab.ledger import Ledger
 from harnesslab.magics import _parser
 from harnesslab.server.core import columns
+from harnesslab.server.core.trajectories import _parting
 from harnesslab.store import LabRepo, RunStore
 
 LAB = "labs/kitchen"
@@ -154,6 +155,24 @@ async def test_trajectories_part_where_they_differ(fetch: Any, lab: dict[str, st
     assert same["parting"] is None
     _, none = await fetch("trajectories", lab=LAB, ref=ref, task="no such task")
     assert none["baseline"] is None and none["candidate"] is None
+
+
+STEP = {"observation": "a door", "raw": "open", "action": "open", "executed": True, "result": "it opens", "fired": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "parting"),
+    [
+        ("fired", ["action/snap"], None),
+        ("observation", "a gate", 1),
+        ("raw", "push", 1),
+        ("action", "push", 1),
+        ("executed", False, 1),
+        ("result", "it is locked", 1),
+    ],
+)
+def test_steps_part_by_what_was_done_and_not_by_what_fired(name: str, value: Any, parting: int | None) -> None:
+    assert _parting([STEP, STEP], [STEP | {"fired": ["contract/base"]}, STEP | {name: value}]) == parting
 
 
 async def test_a_step_in_full(fetch: Any, lab: dict[str, str]) -> None:

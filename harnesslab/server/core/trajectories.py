@@ -18,6 +18,8 @@ MAX_STEPS = 200
 MAX_FULL = 400_000
 TEXTS = ("observation", "raw", "action", "problem", "result", "note")
 """The texts of a step that a person reads."""
+DONE = ("observation", "raw", "action", "executed", "result")
+"""What makes two steps differ. An intervention that fires and leaves all of this as it was has changed nothing."""
 
 
 def pair(lab: Lab, ref: str, task: str) -> Trajectories:
@@ -94,9 +96,9 @@ def _step(step: Mapping[str, Any], index: int) -> Step:
 
 
 def _parting(left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]) -> int | None:
-    """The first step in which what was seen, done or said differs."""
+    """The first step in which what was seen, said, done or answered differs; what fired does not count."""
     for index, (ours, theirs) in enumerate(zip(left, right, strict=False)):
-        if any(ours.get(name) != theirs.get(name) for name in ("observation", "raw", "action", "result", "fired")):
+        if any(ours.get(name) != theirs.get(name) for name in DONE):
             return index
     return min(len(left), len(right)) if len(left) != len(right) else None
 
