@@ -17,9 +17,11 @@ from harnesslab.errors import BackboneError
 from harnesslab.harness import Pipeline, load_folder
 from harnesslab.llm import Backbone, Completion, Meter, MinimalBackbone, Recording, Request, Wrapper
 from harnesslab.llm.wrapper import as_backbone
+from harnesslab.rollout.deaf import Deaf
 from harnesslab.rollout.identity import concurrency_of
 from harnesslab.rollout.records import Episode
 from harnesslab.rollout.runner import Job, Runner
+from harnesslab.trainer.controls import Sampled
 from tests.worlds import STARTER, CorridorWorld
 
 MEMBERS = [
@@ -83,7 +85,15 @@ def test_one_place_passes_members_on() -> None:
     assert set(MEMBERS) <= vars(Wrapper).keys()
     ours = [cls for cls in subclasses(Wrapper) if cls.__module__.startswith("harnesslab.")]
     assert {cls.__name__ for cls in ours} >= {"Cached", "Metered"}
-    assert not [(cls.__name__, name) for cls in ours for name in MEMBERS if name in vars(cls)]
+    # Only what makes it another measurement may be said anew, on top of what the wrapped one says.
+    assert not [(cls.__name__, name) for cls in ours for name in DEFAULTS if name in vars(cls)]
+
+
+@pytest.mark.parametrize("wrap", [Deaf, Sampled])
+def test_a_control_has_an_identity_of_its_own_on_top_of_the_wrapped_one(wrap: Callable[..., Any]) -> None:
+    bare = hl.LLM("m", temperature=0)
+    own, wrapped = dict(as_backbone(bare).identity), dict(wrap(bare).identity)
+    assert wrapped != own and set(wrapped) > set(own)
 
 
 @pytest.mark.parametrize("make", [hl.LLM.random, hl.LLM.null, lambda: hl.LLM.scripted(["a"]), lambda: hl.LLM("m")])
