@@ -247,7 +247,7 @@ def _results(about: Mapping[str, Any]) -> list[str]:
                 interval = f"{result['rate']:g}% (95% CI {result['low']:g}-{result['high']:g}%)"
                 rows.append((harness, name + (" (control)" if row["control"] else ""), solved, interval))
     if not rows:
-        lines = ["The sealed split was never opened with this commit, so there is no held-out result."]
+        lines = ["The sealed split has not been opened at this commit, so there is no held-out result."]
     else:
         lines = _rows(("harness", "model", "sealed tasks solved", "rate"), rows)
         lines += ["", "First result on record for each model. A control answers without reading the task; whatever it solves, the harness solves alone."]  # fmt: skip

@@ -75,7 +75,7 @@ class Intervention:
         return None
 
     def offer(self, context: Context, tools: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]] | None:
-        """Change what the model is told of its tools, or add tools of the harness's own, which :meth:`call` answers.
+        """Change how the tools are described to the model, or add the harness's own, which :meth:`call` answers.
 
         ``tools`` are OpenAI function schemas. Where the environment takes text actions there are none, and only an
         intervention with a :meth:`call` is asked.

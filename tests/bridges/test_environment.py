@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import queue
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -241,7 +242,7 @@ def test_an_agent_that_never_asks_its_model_is_named(how: str) -> None:
 
 
 def test_an_episode_that_ends_lets_the_agent_go() -> None:
-    ended: list[str] = []
+    ended: queue.Queue[str] = queue.Queue()
 
     def run(task: Any) -> Any:
         client = openai.OpenAI(max_retries=0)
@@ -249,18 +250,14 @@ def test_an_episode_that_ends_lets_the_agent_go() -> None:
             for _ in range(99):
                 client.chat.completions.create(model="m", messages=[{"role": "user", "content": "again"}])
         except openai.APIStatusError as error:
-            ended.append(str(error))
+            ended.put(str(error))
             raise
 
     episode = played(
         hl.bridge(TASKS, run=run, score=solved), BASELINE, llm=lambda messages: "No.", budget=3, numbers=[0]
     )[0]
     assert episode.length == 3 and "budget of 3" in episode.reason
-    for _ in range(200):
-        if ended:
-            break
-        __import__("time").sleep(0.01)
-    assert "the episode is over" in ended[0]
+    assert "the episode is over" in ended.get(timeout=10)
 
 
 def test_many_episodes_at_once_do_not_mix(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ RUN exit 9
 FROM build
 COPY --from=build /out/tool /usr/local/bin/
 COPY --from=0 /out/deep /srv/deep
-WORKDIR /work
+WORKDIR /srv/place
 WORKDIR sub/$NOPE/x
 ENV A=1 B="two words" C=${A:-unset}x
 ENV OLD style  value
@@ -142,7 +142,7 @@ def built() -> Iterator[Machine]:
 @pytest.mark.parametrize(
     ("command", "printed"),
     [
-        ("pwd", "/work/sub/x"),
+        ("pwd", "/srv/place/sub/x"),
         ("cat tool.txt", "hello $A"),
         ("cat tool2.txt", "hello two words 9 [] amd64\nsecond $A"),
         ("cat multi.txt", "one\n/bin/sh"),
@@ -166,7 +166,7 @@ def built() -> Iterator[Machine]:
     ],
 )
 def test_what_a_dockerfile_leaves(built: Machine, command: str, printed: str) -> None:
-    assert built.run(f"cd /work/sub/x; ( {command} )").output.strip() == printed
+    assert built.run(f"cd /srv/place/sub/x; ( {command} )").output.strip() == printed
 
 
 REFUSED: Mapping[str, tuple[str, str]] = {

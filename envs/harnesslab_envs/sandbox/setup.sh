@@ -20,16 +20,16 @@ ln -s /run var/run
 # Programs and settings of this system, copy on write. Nothing else of the host is in reach.
 for layer in usr etc var/lib/dpkg; do
     [ -d "/$layer" ] || continue
-    mkdir -p "$base/upper/$layer" "$base/work/$layer"
-    mount -t overlay -o "lowerdir=/$layer,upperdir=$base/upper/$layer,workdir=$base/work/$layer,userxattr" overlay "$layer" 2>/dev/null ||
-        mount -t overlay -o "lowerdir=/$layer,upperdir=$base/upper/$layer,workdir=$base/work/$layer" overlay "$layer"
+    mkdir -p "$base/upper/$layer" "$base/scratch/$layer"
+    mount -t overlay -o "lowerdir=/$layer,upperdir=$base/upper/$layer,workdir=$base/scratch/$layer,userxattr" overlay "$layer" 2>/dev/null ||
+        mount -t overlay -o "lowerdir=/$layer,upperdir=$base/upper/$layer,workdir=$base/scratch/$layer" overlay "$layer"
 done
 for link in /bin /sbin /lib*; do
     if [ -L "$link" ]; then
         cp -P "$link" "$root$link"
     elif [ -d "$link" ]; then
-        mkdir -p "$root$link" "$base/upper$link" "$base/work$link"
-        mount -t overlay -o "lowerdir=$link,upperdir=$base/upper$link,workdir=$base/work$link" overlay "$root$link"
+        mkdir -p "$root$link" "$base/upper$link" "$base/scratch$link"
+        mount -t overlay -o "lowerdir=$link,upperdir=$base/upper$link,workdir=$base/scratch$link" overlay "$root$link"
     fi
 done
 

@@ -60,7 +60,7 @@ class Started:
 
     def __init__(self, process: subprocess.Popen[bytes], channel: Channel, scratch: str):
         self.process, self.channel = process, channel
-        self.scratch = scratch  # its folder where there is no bubblewrap, which makes one itself
+        self.scratch = scratch  # its folder; bubblewrap makes its own
         self._owner = os.getpid()
 
     def end(self) -> None:

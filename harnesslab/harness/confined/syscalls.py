@@ -18,7 +18,7 @@ _CLONE_THREAD = 0x10000
 _FOREIGN = 0x40000000
 """Calls of the 32-bit interface to 64-bit Linux start here."""
 
-# name: (x86-64, ARM64); None where there is no such call.
+# name: (x86-64, ARM64); None if that architecture has no such call.
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "fork": (57, None),
     "vfork": (58, None),
