@@ -12,10 +12,10 @@ what a kind of intervention needs is in :mod:`harnesslab.harness`.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from harnesslab._version import __version__
+from harnesslab.lazy import lazily
 
 if TYPE_CHECKING:
     from harnesslab import errors as errors
@@ -133,15 +133,7 @@ _MODULES = ("errors", "harness", "panels")
 __all__ = ["__version__", *_MODULES, *_HOME]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    if name in _MODULES:
-        return import_module(f"harnesslab.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'harnesslab' has no attribute {name!r}; it has {', '.join(sorted(__all__))}")
-    value = getattr(import_module(f"harnesslab.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily("harnesslab", _NAMES, _MODULES)
 
 
 def __dir__() -> list[str]:

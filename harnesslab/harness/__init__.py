@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harnesslab.harness.base import LAYERS, Intervention, Layer
 from harnesslab.harness.context import Action, Context, Decision, Draft, Firings, Proposal, Protocol, Turn
+from harnesslab.lazy import lazily
 
 if TYPE_CHECKING:
     from harnesslab.harness.files import intervention_file as intervention_file
@@ -48,15 +49,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily(__name__, _LAZY)
 
 
 def __dir__() -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from harnesslab.lazy import lazily
 from harnesslab.llm.types import Backbone, Completion, MinimalBackbone, Request
 
 if TYPE_CHECKING:
@@ -34,15 +35,7 @@ _HOME = {name: module for module, names in _LAZY.items() for name in names}
 __all__ = ["Backbone", "Completion", "MinimalBackbone", "Request", *_HOME]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily(__name__, _LAZY)
 
 
 def __dir__() -> list[str]:
