@@ -76,6 +76,12 @@ class Regex:
             return f"bad replacement {replacement[:80]!r}: {error}"
         return ""
 
+    def fitting(self, replacement: str) -> str:
+        """``replacement``, for validators of pydantic. Raises PydanticCustomError where it does not fit this pattern."""
+        if problem := self.check_replacement(replacement):
+            raise PydanticCustomError("regex", "{reason}", {"reason": problem})
+        return replacement
+
     def extract(self, text: str) -> list[str]:
         """The first group that took part in each match, or the whole match where there is no group."""
         return [next((g for g in m.groups() if g is not None), m.group()) for m in self.finditer(text)]

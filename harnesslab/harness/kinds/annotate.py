@@ -29,9 +29,7 @@ class AnnotateParams(Params):
     @classmethod
     def _groups_exist(cls, value: str, info: ValidationInfo) -> str:
         pattern = info.data.get("match")
-        if isinstance(pattern, Regex) and (problem := pattern.check_replacement(value)):
-            raise PydanticCustomError("regex", "{reason}", {"reason": problem})
-        return value
+        return pattern.fitting(value) if isinstance(pattern, Regex) else value
 
     @field_validator("place")
     @classmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pydantic import Field, field_validator
-from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import ValidationInfo
 
 from harnesslab.harness.actions import edit_argument
@@ -28,9 +27,7 @@ class RewriteParams(Params):
     @classmethod
     def _groups_exist(cls, value: str, info: ValidationInfo) -> str:
         pattern = info.data.get("pattern")
-        if isinstance(pattern, Regex) and (problem := pattern.check_replacement(value)):
-            raise PydanticCustomError("regex", "{reason}", {"reason": problem})
-        return value
+        return pattern.fitting(value) if isinstance(pattern, Regex) else value
 
 
 @register
