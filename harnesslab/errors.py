@@ -7,6 +7,7 @@ so that nobody has to read a traceback from the depths.
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,14 @@ from pathlib import Path
 from harnesslab.redaction import scrub
 
 _OWN = str(Path(__file__).parent)
+
+
+def readers_line() -> int:
+    """The ``stacklevel`` with which a warning of the caller points at the reader's own line, however deep the call is."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class HarnesslabError(Exception):

@@ -21,7 +21,7 @@ from harnesslab.analysis.tables import (
     opening_table,
     prediction_table,
 )
-from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError, UnusualLab
+from harnesslab.errors import ConfigError, LeftOut, NotOnMain, OrderError, StoreError, UnusualLab, readers_line
 from harnesslab.export import export
 from harnesslab.harness.files import read_folder
 from harnesslab.harness.load import Harness, load_harness
@@ -98,7 +98,7 @@ class Lab:
         folder = full_path(path)
         there = is_lab(folder)
         environment = load_environment(env if env is not None else remembered_environment(folder, trust))
-        warn_of_splits(environment, stacklevel=3)
+        warn_of_splits(environment)
         starter = None if there else read_folder(environment.starter())
         name = lasting_name(env) if isinstance(env, str) else None
         return cls(folder, environment, trust=trust, unconfined=unconfined, starter=starter, remember=name)
@@ -135,7 +135,7 @@ class Lab:
         if self._starter is None or is_lab(self.path):
             repo = LabRepo.open(self.path)
             for notice in repo.notices():
-                warnings.warn(notice, UnusualLab, stacklevel=3)
+                warnings.warn(notice, UnusualLab, stacklevel=readers_line())
             return repo
         return LabRepo.create(self.path, self._starter)
 
@@ -155,7 +155,7 @@ class Lab:
         self.repo  # noqa: B018  (the repository comes first: it may have to be made)
         store = RunStore.open(self.path)
         for notice in store.notices:
-            warnings.warn(notice, UnusualLab, stacklevel=3)
+            warnings.warn(notice, UnusualLab, stacklevel=readers_line())
         if self._name is not None:
             remember(self.path, self._name)
         return store
@@ -317,7 +317,7 @@ class Lab:
         self._notice_head()
         changes, left_out = checkout.edits(self.repo)
         if left_out:
-            warnings.warn(left_out, LeftOut, stacklevel=2)
+            warnings.warn(left_out, LeftOut, stacklevel=readers_line())
         return changes
 
     def _notice_head(self) -> None:
@@ -326,7 +326,7 @@ class Lab:
                 f"{self.path}: {elsewhere}. Edits are compared with the files of that commit; "
                 "`git switch main` in this folder checks out the baseline.",
                 NotOnMain,
-                stacklevel=3,
+                stacklevel=readers_line(),
             )
 
     @cached_property
@@ -359,7 +359,7 @@ def _openings_of(folder: Path) -> list[dict[str, Any]]:
     except (StoreError, ConfigError) as error:
         warnings.warn(
             f"the new lab does not know how often the gate was used and the sealed split was opened before: {error}",
-            stacklevel=3,
+            stacklevel=readers_line(),
         )
         return []
 

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-from harnesslab.errors import BrokenPlugin
+from harnesslab.errors import BrokenPlugin, readers_line
 
 _MARKS = ("harness.toml", ".git")
 """What lies at the top of a lab."""
@@ -36,7 +36,7 @@ def load_plugins(group: str, fault: Callable[[str, Any], str]) -> dict[str, Any]
             warnings.warn(
                 f"The plug-in '{point.name} = {point.value}'{package} (entry point group {group}) is left out: {problem}.",
                 BrokenPlugin,
-                stacklevel=3,
+                stacklevel=readers_line(),
             )
         else:
             found[point.name] = loaded

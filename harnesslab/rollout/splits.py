@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable, RepeatedTask, SplitWarning
+from harnesslab.errors import EnvironmentFault, EnvironmentUnavailable, RepeatedTask, SplitWarning, readers_line
 from harnesslab.plainjson import texts
 from harnesslab.plaintext import clip, counted
 from harnesslab.rollout.bounds import first_look
@@ -110,13 +110,13 @@ def check_splits(environment: Environment, *, seconds: float = 0.0) -> Splits:
     return Splits(environment.name, sizes, missing, twins, read.compared)
 
 
-def warn_of_splits(environment: Environment, *, stacklevel: int = 2) -> None:
+def warn_of_splits(environment: Environment) -> None:
     """Warn, once for all that is found, of splits that overlap or are empty; no task is played.
 
     Raises RepeatedTask if an id is used twice.
     """
     if text := check_splits(environment).warning():
-        warnings.warn(text, SplitWarning, stacklevel=stacklevel + 1)
+        warnings.warn(text, SplitWarning, stacklevel=readers_line())
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harnesslab.errors import ConfigError, FailedCallback
+from harnesslab.errors import ConfigError, FailedCallback, readers_line
 from harnesslab.lab import Lab
 from harnesslab.rollout.records import Run
 from harnesslab.trainer.config import Settings
@@ -88,5 +88,5 @@ class Callbacks:
             f"The callback {type(item).__name__}.{hook} raised {type(error).__name__}: {text}. The training goes on; "
             f"further errors of {type(item).__name__} are not reported.",
             FailedCallback,
-            stacklevel=4,
+            stacklevel=readers_line(),
         )

@@ -26,6 +26,7 @@ from harnesslab.errors import (
     TrainingStopped,
     UndecidedLoss,
     UnmeasurableRun,
+    readers_line,
 )
 from harnesslab.lab import Lab
 from harnesslab.llm.types import MinimalBackbone
@@ -264,7 +265,7 @@ class Epochs:
 
     def _tell(self, name: str, reason: str) -> None:
         self._trainer.lab.runs.add_event("skipped", {"name": name, "reason": reason})
-        warnings.warn(f"skipped {name}: {reason}", SkippedProposal, stacklevel=5)
+        warnings.warn(f"skipped {name}: {reason}", SkippedProposal, stacklevel=readers_line())
 
     def _leave(self, state: dict[str, Any], loss: Loss) -> None:
         """Nobody decided on the loss: its candidate stays pending, and is not measured a second time."""
@@ -274,7 +275,7 @@ class Epochs:
                 "or rejected: call loss.backward() and optimizer.step() in the loop, or decide in the panel or with "
                 "trainer.promote(loss, reason=...). It stays pending; the next proposal is measured",
                 UndecidedLoss,
-                stacklevel=4,
+                stacklevel=readers_line(),
             )
         passed = [*state.get("passed", ()), loss.proposal.content]
         state.update(done=state["done"] + 1, current=None, passed=passed, told=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harnesslab.errors import EnvironmentFault, OrderError, TasksLeftOut
+from harnesslab.errors import EnvironmentFault, OrderError, TasksLeftOut, readers_line
 from harnesslab.rollout.env import JSON, Action, Policy, Split, Task
 from harnesslab.rollout.process.child import Child, Launch
 from harnesslab.rollout.process.pool import Pool
@@ -60,7 +60,9 @@ class ProcessEnvironment:
         """
         with self._lock:
             if not self._tasks and self.unplayable:
-                warnings.warn(TasksLeftOut(f"the environment '{self.launch.name}'", self.unplayable), stacklevel=2)
+                warnings.warn(
+                    TasksLeftOut(f"the environment '{self.launch.name}'", self.unplayable), stacklevel=readers_line()
+                )
             if split not in self._tasks:
                 found = self._ask("tasks", split=split)
                 try:
