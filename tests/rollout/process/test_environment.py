@@ -179,6 +179,7 @@ def test_a_bare_python_imports_only_what_it_needs_of_ours(faulty: Make) -> None:
         "harnesslab",
         "harnesslab._version",
         "harnesslab.errors",
+        "harnesslab.lazy",
         "harnesslab.redaction",
         "harnesslab.rollout",
         "harnesslab.rollout.null",
