@@ -17,19 +17,28 @@ from tests.worlds import CorridorWorld
 os.environ.pop("COLUMNS", None)
 
 SLOW = (
+    "analysis/test_frames.py",
     "analysis/test_plots.py",
+    "analysis/test_report.py",
+    "bridges",
     "browser",
     "envs",
     "envtools",
+    "harness/confined",
     "harness/test_reply_formats.py::test_a_hostile_reply_is_read_soon",
+    "ledger/test_acts.py",
     "ledger/test_model.py",
+    "llm/test_aside.py",
     "llm/test_client.py",
+    "llm/test_hostile_endpoints.py",
     "llm/test_local.py",
     "llm/test_record.py",
     "packaging",
     "panels",
+    "public/test_plugins.py",
     "public/test_names.py::test_a_users_script_is_strictly_typed",
     "rollout/process",
+    "rollout/test_agent.py",
     "rollout/test_owners.py",
     "rollout/test_remote.py",
     "rollout/test_splits.py::test_ten_thousand_tasks_take_seconds",
@@ -39,22 +48,42 @@ SLOW = (
     "store/test_index.py",
     "store/test_links_out.py",
     "store/test_locks_of_git.py",
+    "store/test_looking.py",
     "store/test_model.py",
+    "store/test_repo.py",
+    "store/test_runs.py",
     "test_benchmark_environments.py",
     "test_binder.py",
+    "test_checkout.py",
     "test_data.py",
+    "test_export.py",
     "test_extras.py",
     "test_foreign_lab.py",
+    "test_labfolder.py",
     "test_opening.py",
     "test_openings.py",
+    "test_plants.py",
     "test_testing.py",
-    "test_testing_tasks.py::test_the_command_prints_a_row_a_task_and_json",
+    "test_testing_tasks.py",
+    "trainer/test_ablate.py",
+    "trainer/test_anytime.py",
+    "trainer/test_callbacks.py",
+    "trainer/test_controls.py",
     "trainer/test_endpoint_failures.py",
     "trainer/test_killed.py",
+    "trainer/test_lucky.py",
     "trainer/test_mining_end_to_end.py",
     "trainer/test_mining_estimator.py",
+    "trainer/test_optimizer.py",
     "trainer/test_owners.py",
+    "trainer/test_plan.py",
     "trainer/test_plugins.py",
+    "trainer/test_probe.py",
+    "trainer/test_readers_line.py",
+    "trainer/test_repeats.py",
+    "trainer/test_screening.py",
+    "trainer/test_sealed_floors.py",
+    "trainer/test_shared_budget.py",
     "trainer/test_transfer.py",
 )
 """What `make quick` leaves out: folders, modules and tests that take seconds each."""
@@ -62,6 +91,13 @@ SLOW = (
 
 EXAMPLES = 3
 """Examples of one parametrised test that `make quick` runs, spread over all of them; `make test` runs every one."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import the modules that `make quick` leaves out."""
+    here = Path(__file__).parent
+    quick = config.getoption("markexpr") == "not slow" and collection_path.is_relative_to(here)
+    return True if quick and collection_path.relative_to(here).as_posix() in SLOW else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
