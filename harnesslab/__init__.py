@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from harnesslab.trainer.estimators.mining import MiningEstimator as MiningEstimator
     from harnesslab.trainer.estimators.mining import Variant as Variant
     from harnesslab.trainer.estimators.mining import View as View
+    from harnesslab.trainer.estimators.queue import QueueEstimator as QueueEstimator
     from harnesslab.trainer.estimators.registry import estimators as estimators
     from harnesslab.trainer.failures import Cluster as Cluster
     from harnesslab.trainer.failures import Failure as Failure
@@ -117,6 +118,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "trainer.estimators.base": ("Estimator", "PastVerdict"),
     "trainer.estimators.manual": ("ManualEstimator",),
     "trainer.estimators.mining": ("Clue", "Idea", "Miner", "MiningEstimator", "Variant", "View"),
+    "trainer.estimators.queue": ("QueueEstimator",),
     "trainer.estimators.registry": ("estimators",),
     "trainer.failures": ("Cluster", "Failure", "Failures"),
     "trainer.loss": ("Loss",),

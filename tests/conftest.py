@@ -78,6 +78,7 @@ SLOW = (
     "trainer/test_owners.py",
     "trainer/test_plan.py",
     "trainer/test_plugins.py",
+    "trainer/test_queue.py",
     "trainer/test_probe.py",
     "trainer/test_readers_line.py",
     "trainer/test_repeats.py",

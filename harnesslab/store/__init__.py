@@ -8,6 +8,7 @@ from harnesslab.store.git import time_limit
 from harnesslab.store.gitpython import open_gitpython
 from harnesslab.store.objects import Commit
 from harnesslab.store.openings import new_opening
+from harnesslab.store.patches import PatchRefused, apply_patch
 from harnesslab.store.refs import FOLDERS, NOTES, STATES, State
 from harnesslab.store.repo import HistoryEntry, LabRepo
 from harnesslab.store.repository import Repository
@@ -31,11 +32,13 @@ __all__ = [
     "LabRepo",
     "Order",
     "Page",
+    "PatchRefused",
     "Repository",
     "RetryConflict",
     "RunStore",
     "Settled",
     "State",
+    "apply_patch",
     "foreign_version",
     "identity_hash",
     "list_foreign",

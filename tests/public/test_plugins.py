@@ -96,7 +96,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 def test_an_estimator_by_name(install: Callable[..., Path], open_lab: Callable[..., Any]) -> None:
     install(polite=("harnesslab.estimators", "plug:Polite"))
-    assert list(hl.estimators()) == ["manual", "mining", "polite"]
+    assert list(hl.estimators()) == ["manual", "mining", "queue", "polite"]
     trainer = hl.Trainer(open_lab(), hl.LLM.null(), "polite", settings={"progress": False})
     assert [proposal.name for proposal in trainer.propose()] == ["contract/please"]
 
@@ -181,7 +181,7 @@ def test_an_estimator_that_cannot_be_made(
 def test_an_unknown_name_lists_the_known_ones(open_lab: Callable[..., Any], tmp_path: Path) -> None:
     for given in ({"estimator": "minning"}, {"config_path": tmp_path / "train.yaml"}):
         (tmp_path / "train.yaml").write_text("estimator: minning\n", encoding="utf-8")
-        with pytest.raises(ConfigError, match="unknown estimator 'minning'; known are manual, mining"):
+        with pytest.raises(ConfigError, match="unknown estimator 'minning'; known are manual, mining, queue"):
             hl.Trainer(open_lab(), hl.LLM.null(), **given)  # type: ignore[arg-type]
 
 

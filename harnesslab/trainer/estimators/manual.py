@@ -62,7 +62,7 @@ class ManualEstimator:
         if not files:
             raise ConfigError("nothing to propose: no file was changed")
         check_changes(files)
-        proposal = _describe(dict(sorted(files.items())), about)
+        proposal = describe(files, about)
         self._items.append(proposal)
         return proposal
 
@@ -92,10 +92,11 @@ class ManualEstimator:
         return Proposals(list(fresh.values()), refused)
 
 
-def _describe(files: dict[str, str | None], about: str) -> Proposal:
-    """The proposal for changed files, named after the first intervention among them."""
+def describe(files: Mapping[str, str | None], about: str = "", *, estimator: str = "manual") -> Proposal:
+    """The proposal for changed files, named after the first intervention among them. Raises HarnessFileError for YAML that is none."""
     from harnesslab.harness.load import load_yaml
 
+    files = dict(sorted(files.items()))
     loaded: list[Any] = [
         load_yaml(path, text)
         for path, text in files.items()
@@ -112,5 +113,5 @@ def _describe(files: dict[str, str | None], about: str) -> Proposal:
         name=path.rpartition(".")[0],
         about=about or (loaded[0].about if loaded else "") or changed,
         prediction=Prediction(trigger=loaded[0].name if loaded else ""),
-        estimator="manual",
+        estimator=estimator,
     )

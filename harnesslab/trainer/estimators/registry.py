@@ -14,11 +14,16 @@ from harnesslab.plugins import load_plugins
 from harnesslab.trainer.estimators.base import Estimator
 from harnesslab.trainer.estimators.manual import ManualEstimator
 from harnesslab.trainer.estimators.mining import MiningEstimator
+from harnesslab.trainer.estimators.queue import QueueEstimator
 
 GROUP = "harnesslab.estimators"
 """Entry point group in which third parties register estimators."""
 
-_BUILT_IN: dict[str, Callable[[], Estimator]] = {"manual": ManualEstimator, "mining": MiningEstimator}
+_BUILT_IN: dict[str, Callable[[], Estimator]] = {
+    "manual": ManualEstimator,
+    "mining": MiningEstimator,
+    "queue": QueueEstimator,
+}
 
 
 def estimators() -> dict[str, Callable[[], Estimator]]:
