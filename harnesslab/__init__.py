@@ -62,6 +62,9 @@ if TYPE_CHECKING:
     from harnesslab.trainer.design import Screening as Screening
     from harnesslab.trainer.estimators.base import Estimator as Estimator
     from harnesslab.trainer.estimators.base import PastVerdict as PastVerdict
+    from harnesslab.trainer.estimators.brief import Allowance as Allowance
+    from harnesslab.trainer.estimators.brief import Brief as Brief
+    from harnesslab.trainer.estimators.brief import Comment as Comment
     from harnesslab.trainer.estimators.manual import ManualEstimator as ManualEstimator
     from harnesslab.trainer.estimators.mining import Clue as Clue
     from harnesslab.trainer.estimators.mining import Idea as Idea
@@ -116,6 +119,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "trainer.criterion": ("Criterion", "Judgement", "NetSolve", "PairedTest", "StrictPareto"),
     "trainer.design": ("OneAtATime", "Screening"),
     "trainer.estimators.base": ("Estimator", "PastVerdict"),
+    "trainer.estimators.brief": ("Allowance", "Brief", "Comment"),
     "trainer.estimators.manual": ("ManualEstimator",),
     "trainer.estimators.mining": ("Clue", "Idea", "Miner", "MiningEstimator", "Variant", "View"),
     "trainer.estimators.queue": ("QueueEstimator",),

@@ -147,6 +147,24 @@ class CriterionFault(HarnesslabError):
 class EstimatorFault(HarnesslabError):
     """An estimator raised, or returned something other than proposals; names the estimator."""
 
+    patience = 3
+    """After so many in a row the epochs stop."""
+
+
+class ProposerSkip(EstimatorFault):
+    """A model or a coding agent gave no usable proposal this time; the epochs ask it once more.
+
+    ``cause`` is ``no_change``, ``outside`` (a file that is not part of the patch surface), ``broken`` (a file that does not
+    load), ``two_mechanisms``, ``leak``, ``repeated`` (judged on this baseline before), ``hang``, ``exit``, ``garbage``, ``quota``, ``not_installed``
+    or ``stopped``.
+    """
+
+    patience = 2
+
+    def __init__(self, message: str, *, cause: str):
+        self.cause = cause
+        super().__init__(message)
+
 
 class OptimizerFault(HarnesslabError):
     """An optimizer raised, or returned something other than True or False; names the optimizer."""

@@ -217,6 +217,31 @@ class Meter:
                 self._read()
             self._check(0)
 
+    def charge(
+        self,
+        role: str,
+        *,
+        calls: int = 1,
+        prompt_tokens: int = 0,
+        completion_tokens: int = 0,
+        seconds: float = 0.0,
+        model: str = "",
+        money: float | None = None,
+    ) -> None:
+        """Add what a program used by itself, as it reported it. Without ``money`` the price of ``model`` counts. Never raises."""
+        price = self.price(model) if money is None else None
+        tokens = (max(0, prompt_tokens), max(0, completion_tokens))
+        paid = price.of(*tokens) if price else max(0.0, money or 0.0)
+        unpriced = int(price is None and money is None and sum(tokens) > 0)
+        used = Usage(max(0, calls), 0, *tokens, max(0.0, seconds), paid, unpriced)
+        with self._lock:
+            self._used[role] = self._used.get(role, Usage()) + used
+            self._saved_if_limited(used)
+
+    def used(self, role: str) -> dict[str, Any]:
+        """:meth:`usage` of a role as plain JSON."""
+        return asdict(self.usage(role))
+
     def _usage_of(self, completion: Completion) -> Usage:
         if completion.cached:
             return Usage(cached=1)

@@ -48,6 +48,7 @@ class Settings(BaseModel):
     reply_deadline: float = Field(
         REPLY_SECONDS, gt=0, description="seconds for one reply of the backbone, retries included"
     )
+    proposer_deadline: float = Field(1800.0, gt=0, description="seconds that the estimator may take for its proposals")
     max_calls: int | None = Field(None, ge=1, description="the lab's call budget, over all its trainings")
     max_tokens: int | None = Field(None, ge=1, description="the lab's token budget")
     max_seconds: float | None = Field(None, gt=0, description="the lab's time budget: seconds that calls take")

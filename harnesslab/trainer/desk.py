@@ -46,3 +46,7 @@ class Desk(Protocol[P, L]):
     def refuse_leaks(self, proposal: P) -> None:
         """Raise LeakFound where the proposal carries text of a single task."""
         ...
+
+    def send_back(self, proposal: P, comment: str) -> None:
+        """Give the proposal back to the estimator with a comment."""
+        ...

@@ -95,6 +95,8 @@ class Steps(Protocol):
 
     def propose(self, failures: Failures) -> Proposals: ...
 
+    def remember(self) -> None: ...
+
     def evaluate(self, proposal: Proposal, *, epoch: int | None = None) -> Loss: ...
 
 
@@ -167,6 +169,7 @@ class Epochs:
             self._require_no_grad()
             if not self._count(state):
                 self._leave(state, loss)
+            self._trainer.remember()
         state["done"] = state["total"]
         self._put(state)
 
@@ -246,9 +249,9 @@ class Epochs:
                 return self._trainer.propose(failures)
             except EstimatorFault as error:
                 self._tell("estimator", str(error))
-                if tried == IN_A_ROW:
+                if tried == min(IN_A_ROW, error.patience):
                     raise TrainingStopped(
-                        f"the estimator failed {IN_A_ROW} times in a row: {error}. Nothing is lost; trainer.resume() continues"
+                        f"the estimator failed {tried} times in a row: {error}. Nothing is lost; trainer.resume() continues"
                     ) from error
         raise AssertionError("not reached")
 

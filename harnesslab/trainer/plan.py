@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from harnesslab.trainer.design import Design, Screening
 from harnesslab.trainer.looks import coming
 from harnesslab.trainer.panel import Panel
 from harnesslab.trainer.power import TRIALS, least_gain, simulate
-from harnesslab.trainer.typical import cost_of, typical_episode
+from harnesslab.trainer.typical import COSTS, cost_of, proposer_cost, typical_episode
 
 WORK = 25_000
 """Episodes on one side of a simulated panel times candidates; larger panels get fewer candidates."""
@@ -54,12 +54,19 @@ class Plan:
         return self.cost._repr_html_() + self.rates._repr_html_()
 
 
-def plan(conditions: Conditions, criterion: Criterion, design: Design, llm: MinimalBackbone, epochs: int) -> Plan:
+def plan(
+    conditions: Conditions,
+    criterion: Criterion,
+    design: Design,
+    llm: MinimalBackbone,
+    epochs: int,
+    estimator: object = None,
+) -> Plan:
     """The plan of a training of so many epochs under these conditions, from the settings and from what is on record; plays and writes nothing."""
     if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
         raise ConfigError(f"plan needs a whole number of epochs of at least 1, not {epochs!r:.40}")
     search, gate = conditions.panel("search"), conditions.panel("gate")
-    cost = _cost(conditions, design, llm, search, gate, epochs)
+    cost = _cost(conditions, design, llm, (search, gate), epochs, estimator)
     total = cost[-1]
     baseline, basis = _baseline(conditions.lab, gate)
     solved = sum(episode.solved for episode in baseline)
@@ -112,8 +119,14 @@ def _baseline(lab: Lab, gate: Panel) -> tuple[Sequence[Episode], str]:
 
 
 def _cost(
-    conditions: Conditions, design: Design, llm: MinimalBackbone, search: Panel, gate: Panel, epochs: int
+    conditions: Conditions,
+    design: Design,
+    llm: MinimalBackbone,
+    panels: tuple[Panel, Panel],
+    epochs: int,
+    estimator: object,
 ) -> Table:
+    search, gate = panels
     model, workers = str(identity_of(llm)["model"]), conditions.measurer(llm).runner().workers
     lab = conditions.lab
     typical = typical_episode(lab.runs, model) if lab.recorded else None
@@ -123,13 +136,16 @@ def _cost(
         steps.append(("screening", rounds * epochs))
     steps += [("baseline on gate", len(gate) * epochs), ("candidates on gate", len(gate) * epochs)]
     rows: list[dict[str, Any]] = []
-    for what, count in [*steps, ("all", sum(count for _, count in steps))]:
+    for what, count in steps:
         known = cost_of(count, typical, price)
         if known["calls"] is None:
             known["calls"] = count * _budget(conditions)
         if known["seconds"] is not None:
             known["seconds"] = round(known["seconds"] / workers, 1)
         rows.append({"what": what, "episodes": count, **known})
+    if own := proposer_cost(estimator, epochs):
+        rows.append({"what": "proposer", "episodes": 0, **own})
+    rows.append({"what": "all", **{name: _sum(row[name] for row in rows) for name in ("episodes", *COSTS)}})
     table = Table(rows, title=f"{counted(epochs, 'epoch')}, at most")
     table.notes.append(
         f"Based on {counted(int(typical['episodes']), 'stored episode')} of {model}; seconds with {counted(workers, 'worker')}."
@@ -142,13 +158,20 @@ def _cost(
     return table
 
 
+def _sum(values: Iterable[Any]) -> Any:
+    """The sum; None where a part of it is not known."""
+    known = list(values)
+    return None if any(value is None for value in known) else round(sum(known), 4)
+
+
 def rounds_of(design: Design, search: int) -> int:
     """Search episodes that an epoch's screening plays at most."""
     return min(search, design.tasks) * design.patience if isinstance(design, Screening) else 0
 
 
-def preview(conditions: Conditions, design: Design, epochs: int) -> Table:
-    """The cost of so many epochs alone, in one row: the search split, both sides of the gate, and all rounds of a screening."""
+def preview(conditions: Conditions, design: Design, epochs: int, estimator: object = None) -> Table:
+    """The cost of so many epochs alone: the search split, both sides of the gate, and all rounds of a screening, in one row; the
+    proposer's own calls in another, where it has any."""
     search, gate = conditions.panel("search"), conditions.panel("gate")
     episodes = (len(search) + rounds_of(design, len(search.tasks)) + 2 * len(gate)) * epochs
     typical = typical_episode(conditions.lab.runs) if conditions.lab.recorded else None
@@ -163,7 +186,11 @@ def preview(conditions: Conditions, design: Design, epochs: int) -> Table:
         if typical
         else "the step budget, since nothing has been played yet",
     }
-    return Table([row], title="at most")
+    rows = [row]
+    if own := proposer_cost(estimator, epochs):
+        shown = {name: own[name] for name in ("calls", "tokens", "seconds")}
+        rows.append({"epochs": epochs, "episodes": 0, **shown, "basis": f"the proposer, {type(estimator).__name__}"})
+    return Table(rows, title="at most")
 
 
 def _budget(conditions: Conditions) -> int:

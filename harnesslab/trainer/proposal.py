@@ -189,6 +189,8 @@ class Proposals(Sequence[Proposal]):
         self._items = tuple(best_first(items) if ranked_by == PREDICTED else items)
         self.refused = tuple(refused)
         self.edited: tuple[str, ...] = ()
+        self.diagnosis = ""
+        """What the estimator said is wrong, in its own words (untrusted text: escape it)."""
         self.trainer: Desk[Proposal, Any] | None = None
         """Who measures and decides on them; set by :meth:`Trainer.propose`."""
 
@@ -203,7 +205,7 @@ class Proposals(Sequence[Proposal]):
         if not isinstance(index, slice):
             return found
         some = Proposals(found, self.refused, ranked_by=self.ranked_by)
-        some.trainer, some.edited = self.trainer, self.edited
+        some.trainer, some.edited, some.diagnosis = self.trainer, self.edited, self.diagnosis
         return some
 
     def leave_out(self, paths: Sequence[str]) -> None:
@@ -216,7 +218,8 @@ class Proposals(Sequence[Proposal]):
         return counted(len(self), "proposal") + other
 
     def _remarks(self) -> list[str]:
-        remarks = [f"refused {name}: {clip(reason, 120)}" for name, reason in self.refused]
+        remarks = [f"diagnosis: {clip(self.diagnosis, 300)}"] if self.diagnosis else []
+        remarks += [f"refused {name}: {clip(reason, 120)}" for name, reason in self.refused]
         if self.edited:
             remarks.append(
                 f"edited, but not proposed: {clip(', '.join(self.edited), 200)}; "

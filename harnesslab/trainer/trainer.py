@@ -19,6 +19,7 @@ from harnesslab.rollout.identity import identity_of
 from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
+from harnesslab.trainer.briefing import Briefing
 from harnesslab.trainer.callbacks import Callback, Callbacks, Training
 from harnesslab.trainer.conditions import Conditions, make_meter
 from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_lab, open_llm, read_config
@@ -27,13 +28,11 @@ from harnesslab.trainer.criterion import Criterion, StrictPareto
 from harnesslab.trainer.decide import Decider
 from harnesslab.trainer.design import Design, Screening, make_design, screening_of
 from harnesslab.trainer.epochs import Epochs
-from harnesslab.trainer.estimators.ask import ask
 from harnesslab.trainer.estimators.base import Estimator
 from harnesslab.trainer.estimators.manual import ManualEstimator
 from harnesslab.trainer.estimators.registry import make_estimator
 from harnesslab.trainer.evaluate import evaluate, make_candidate
 from harnesslab.trainer.failures import Failures
-from harnesslab.trainer.history import past_verdicts
 from harnesslab.trainer.latest import note
 from harnesslab.trainer.loss import Loss
 from harnesslab.trainer.measure import Measurer
@@ -105,6 +104,7 @@ class Trainer:
         self.design = make_design(design)
         self.screened: Screen | None = None
         self._decider = Decider(self.lab, self.harness, self.optimizer)
+        self._briefing = Briefing(self.lab, self.settings, self.meter)
         self._epochs = Epochs(self)
         note(self)
         if lab is None and self.settings.progress:
@@ -177,10 +177,34 @@ class Trainer:
         estimator = self.estimator
         if isinstance(self.design, Screening) and hasattr(estimator, "offering"):
             estimator = estimator.offering(self.design.proposals)
-        proposals = ask(estimator, failures, self.lab.harness(), past_verdicts(self.lab.repo))
+        proposals = self._briefing.ask(estimator, failures, self.screened)
         proposals.trainer = self
         proposals.leave_out([path for path in self.lab.repo.dirty() if has_meaning(path)])
         return proposals
+
+    def remember(self) -> None:
+        """Let the estimator rewrite the memo, if it keeps one; the epochs do so after each verdict. Raises EstimatorFault."""
+        self._briefing.remember(self.estimator, self.screened)
+
+    @property
+    def memo(self) -> str:
+        """The estimator's memo: what it is to remember between epochs and kernels, at most 150 lines. You may rewrite it."""
+        return self._briefing.memo
+
+    @memo.setter
+    def memo(self, text: str) -> None:
+        self._briefing.memo = text
+
+    def send_back(self, proposal: Proposal, comment: str, *, who: str | None = None) -> None:
+        """Give a proposal back to the estimator with a comment, which it sees when it proposes next; nothing is measured.
+
+        Raises ConfigError without a comment.
+        """
+        self._briefing.send_back(proposal, comment, who or whoami(self.lab.path))
+
+    def stop(self) -> None:
+        """Stop the proposer that is at work in another thread; what it had not finished is dropped."""
+        self._briefing.stop.set()
 
     def screen(self, proposals: Sequence[Proposal] | None = None) -> Screen:
         """Play one round of search tasks with random sets of proposals switched on; the effects by all rounds so far.
@@ -302,7 +326,7 @@ class Trainer:
 
     def preview(self, epochs: int = 1) -> Table:
         """Upper bound on what epochs would cost, estimated from the stored runs. Spends nothing."""
-        return preview(self.conditions, self.design, epochs)
+        return preview(self.conditions, self.design, epochs, self.estimator)
 
     def plan(self, epochs: int = 30) -> Plan:
         """What a training will cost, the smallest gain that its gate can resolve, and its rate of false promotions. Spends nothing.
@@ -310,7 +334,7 @@ class Trainer:
         The rates are simulated with the criterion itself on a panel of this size. Costs come from stored episodes of this backbone; what is not known
         yet is None.
         """
-        return plan(self.conditions, self.criterion, self.design, self.llm, epochs)
+        return plan(self.conditions, self.criterion, self.design, self.llm, epochs, self.estimator)
 
     def measurer(self, llm: MinimalBackbone | None = None) -> Measurer:
         """What plays panels for this trainer; ``llm`` in place of its own backbone, on the same meter."""

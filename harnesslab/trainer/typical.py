@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from harnesslab.llm.meter import Price
 from harnesslab.store import RunStore
 
+COSTS = ("calls", "tokens", "money", "seconds")
+"""What a cost is counted in."""
 RUNS = 5
 """Latest runs that are looked at."""
 MANY = 100
@@ -36,7 +38,7 @@ def typical_episode(runs: RunStore, backbone: str | None = None) -> dict[str, fl
 def cost_of(episodes: int, typical: Mapping[str, float] | None, price: Price | None) -> dict[str, float | None]:
     """``calls``, ``tokens``, ``money`` and ``seconds`` of so many typical episodes; None for what is not known."""
     if typical is None:
-        return dict.fromkeys(("calls", "tokens", "money", "seconds"))
+        return dict.fromkeys(COSTS)
     money = None if price is None else price.of(typical["prompt_tokens"], typical["completion_tokens"])
     return {
         "calls": round(episodes * typical["steps"]),
@@ -44,3 +46,15 @@ def cost_of(episodes: int, typical: Mapping[str, float] | None, price: Price | N
         "money": None if money is None else round(episodes * money, 4),
         "seconds": round(episodes * typical["seconds"], 1),
     }
+
+
+def proposer_cost(estimator: object, epochs: int) -> dict[str, float | None]:
+    """What the estimator's own calls cost at most in so many epochs; empty where it makes none.
+
+    An estimator that makes calls has ``at_most``, a mapping with ``calls``, ``tokens``, ``money`` and ``seconds`` of one asking; what it
+    cannot tell is None or absent. It is asked once an epoch, at most.
+    """
+    each = getattr(estimator, "at_most", None)
+    if not isinstance(each, Mapping):
+        return {}
+    return {name: None if each.get(name) is None else each[name] * epochs for name in COSTS}

@@ -1,33 +1,34 @@
 """Asking an estimator, which may be anybody's code: what comes back is checked before anything rests on it.
 
-What cannot be a proposal is refused with one sentence, and the others are ranked.
+It is given a :class:`~harnesslab.trainer.estimators.brief.Brief` and nothing else. What cannot be a proposal is refused with one
+sentence, and the others are ranked.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harnesslab.errors import EstimatorFault, HarnessFileError, HarnesslabError
 from harnesslab.harness.base import LAYERS
 from harnesslab.harness.files import check_changes
-from harnesslab.trainer.estimators.base import Estimator, PastVerdict
+from harnesslab.trainer.estimators.base import Estimator
+from harnesslab.trainer.estimators.brief import Brief, asked
 from harnesslab.trainer.proposal import Evidence, Prediction, Proposal, Proposals
 
-if TYPE_CHECKING:
-    from harnesslab.harness import Harness
-    from harnesslab.trainer.failures import Failures
 
-
-def ask(estimator: Estimator, failures: Failures, harness: Harness, history: Sequence[PastVerdict]) -> Proposals:
+def ask(estimator: Estimator, brief: Brief) -> Proposals:
     """What the estimator proposes, best first; a list of proposals will do. What cannot be a proposal is in ``refused``.
 
     Raises EstimatorFault when it raises, or returns anything else.
     """
     name = type(estimator).__name__
+    brief = brief.with_diagnosis(asked(estimator, "diagnose", brief))
     try:
-        given: Any = estimator.propose(failures, harness, history)
+        further = {"brief": brief} if _takes_brief(estimator.propose) else {}
+        given: Any = estimator.propose(brief.failures, brief.harness, brief.history, **further)
         items = list(given) if isinstance(given, Sequence) and not isinstance(given, str | bytes) else None
     except HarnesslabError:
         raise
@@ -35,15 +36,33 @@ def ask(estimator: Estimator, failures: Failures, harness: Harness, history: Seq
         raise EstimatorFault(f"{name}.propose raised {type(error).__name__}: {error}") from error
     if items is None:
         raise EstimatorFault(f"{name}.propose must return Proposals or a list of Proposal, not {type(given).__name__}")
-    tasks = {episode.task_id for episode in failures.run}
+    tasks = {episode.task_id for episode in brief.failures.run}
+    sent_back = {comment.content: comment.comment for comment in brief.comments}
     wrong = [_fault(item, tasks) for item in items]
     refused = [(_name(item), fault) for item, fault in zip(items, wrong, strict=True) if fault]
     if refused and len(refused) == len(items):
         raise EstimatorFault(f"{name}.propose returned no valid proposal: {refused[0][1]}")
     kept = [item for item, fault in zip(items, wrong, strict=True) if not fault]
+    refused += [(item.name, f"sent back: {sent_back[item.content]}") for item in kept if item.content in sent_back]
+    kept = [item for item in kept if item.content not in sent_back]
     if isinstance(given, Proposals):
-        return Proposals(kept, [*given.refused, *refused], ranked_by=given.ranked_by)
-    return Proposals(kept, refused)
+        made = Proposals(kept, [*given.refused, *refused], ranked_by=given.ranked_by)
+    else:
+        made = Proposals(kept, refused)
+    made.diagnosis = brief.diagnosis or str(getattr(given, "diagnosis", "") or "")
+    return made
+
+
+def wants_brief(estimator: Any) -> bool:
+    """Whether an estimator looks at more than failures, harness and verdicts."""
+    return _takes_brief(estimator.propose) or any(hasattr(estimator, name) for name in ("diagnose", "remember"))
+
+
+def _takes_brief(propose: Any) -> bool:
+    try:
+        return "brief" in inspect.signature(propose).parameters
+    except (TypeError, ValueError):  # a callable without a signature
+        return False
 
 
 def _fault(item: Any, tasks: Set[str]) -> str:

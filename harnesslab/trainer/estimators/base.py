@@ -1,12 +1,13 @@
-"""The one method that every estimator has."""
+"""The one method that every estimator has. What else it may have and is told: :mod:`harnesslab.trainer.estimators.brief`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, runtime_checkable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, runtime_checkable
 
 if TYPE_CHECKING:
     from harnesslab.harness import Harness
+    from harnesslab.rollout.records import Episode
     from harnesslab.trainer.failures import Failures
     from harnesslab.trainer.proposal import Proposals
 
@@ -16,10 +17,13 @@ CHECKED = 7
 
 
 class PastVerdict(TypedDict, total=False):
-    """An earlier proposal and its verdict, as estimators see it.
+    """An earlier candidate and its verdict, as estimators see it.
 
     ``content`` is the proposal's content hash, ``baseline`` the commit that it was measured against, ``loss`` the
-    criterion's number, ``predictions`` whether each condition that was predicted held. Keys may be absent, and others may be present.
+    criterion's number, ``changes`` its files with their new text. Of the gate there are only counts: ``solved`` (before, after, of
+    how many tasks), ``flips`` (``gained``, ``lost``, ``incidental``), ``fired`` (share of its episodes). ``prediction`` is what was
+    predicted, ``predictions`` whether each of its conditions held. ``episodes`` are its episodes on the
+    search split, with all steps, where it was played there. Keys may be absent, and others may be present.
     """
 
     content: str
@@ -30,8 +34,16 @@ class PastVerdict(TypedDict, total=False):
     name: str
     loss: float
     reason: str
-    estimator: str
     predictions: dict[str, bool]
+    about: str
+    estimator: str
+    decided_by: Literal["person", "criterion"]
+    changes: Mapping[str, str | None]
+    solved: tuple[int, int, int]
+    flips: Mapping[str, int]
+    fired: float
+    prediction: Mapping[str, Any]
+    episodes: Sequence[Episode]
 
 
 @runtime_checkable
@@ -44,7 +56,8 @@ class Estimator(Protocol):
     def propose(self, failures: Failures, harness: Harness, history: Sequence[PastVerdict] = ()) -> Proposals:
         """A few proposals, best first; none when it has no idea.
 
-        ``history`` are the verdicts so far, oldest first.
+        ``history`` are the verdicts so far, oldest first. An estimator whose ``propose`` has a fourth parameter, ``brief``, is
+        given a :class:`~harnesslab.Brief` with all of this and more.
         """
         ...
 
