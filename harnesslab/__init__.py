@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     from harnesslab.trainer.estimators.brief import Allowance as Allowance
     from harnesslab.trainer.estimators.brief import Brief as Brief
     from harnesslab.trainer.estimators.brief import Comment as Comment
+    from harnesslab.trainer.estimators.brief import Costs as Costs
+    from harnesslab.trainer.estimators.brief import Diagnoses as Diagnoses
+    from harnesslab.trainer.estimators.brief import Remembers as Remembers
     from harnesslab.trainer.estimators.manual import ManualEstimator as ManualEstimator
     from harnesslab.trainer.estimators.mining import Clue as Clue
     from harnesslab.trainer.estimators.mining import Idea as Idea
@@ -119,7 +122,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "trainer.criterion": ("Criterion", "Judgement", "NetSolve", "PairedTest", "StrictPareto"),
     "trainer.design": ("OneAtATime", "Screening"),
     "trainer.estimators.base": ("Estimator", "PastVerdict"),
-    "trainer.estimators.brief": ("Allowance", "Brief", "Comment"),
+    "trainer.estimators.brief": ("Allowance", "Brief", "Comment", "Costs", "Diagnoses", "Remembers"),
     "trainer.estimators.manual": ("ManualEstimator",),
     "trainer.estimators.mining": ("Clue", "Idea", "Miner", "MiningEstimator", "Variant", "View"),
     "trainer.estimators.queue": ("QueueEstimator",),

@@ -59,6 +59,9 @@ def build_body(
         body["tools"] = [dict(tool) for tool in request.tools]
     if request.choices and constrain != "none":
         _constrain(body, request.choices, constrain)
+    elif request.schema is not None:
+        shape = {"name": "reply", "schema": dict(request.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": shape}
     return quirk.apply({name: value for name, value in body.items() if value is not None})
 
 

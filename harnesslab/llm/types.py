@@ -13,7 +13,8 @@ class Request:
 
     ``messages`` are OpenAI chat messages. ``choices``: the reply must be one of these texts exactly.
     ``seed``, ``temperature`` and ``max_tokens`` override the backbone's own sampling where set.
-    The last three are never sent, and only a control gets them: the complete replies that it may pick from, the task's
+    ``schema``: a JSON schema that the reply is to follow; endpoints that know ``response_format`` enforce it.
+    ``options``, ``instruction`` and ``past`` are never sent, and only a control gets them: the complete replies that it may pick from, the task's
     instruction, and its earlier replies in the episode, oldest first.
     """
 
@@ -26,6 +27,7 @@ class Request:
     options: tuple[str, ...] = ()
     instruction: str = ""
     past: tuple[str, ...] = ()
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from harnesslab.rollout.identity import identity_of
 from harnesslab.rollout.loop import run_async, run_sync
 from harnesslab.rollout.progress import Bar
 from harnesslab.rollout.records import Episode, Run
-from harnesslab.trainer.briefing import Briefing
+from harnesslab.trainer.briefing import Briefed, Briefing
 from harnesslab.trainer.callbacks import Callback, Callbacks, Training
 from harnesslab.trainer.conditions import Conditions, make_meter
 from harnesslab.trainer.config import Settings, TrainFile, make_settings, open_lab, open_llm, read_config
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Trainer:
+class Trainer(Briefed):
     """Trains the harness of a lab around a frozen backbone.
 
     The loop is ``for loss in trainer.epochs(n): loss.backward(); optimizer.step()``. Each part can also be
@@ -181,30 +181,6 @@ class Trainer:
         proposals.trainer = self
         proposals.leave_out([path for path in self.lab.repo.dirty() if has_meaning(path)])
         return proposals
-
-    def remember(self) -> None:
-        """Let the estimator rewrite the memo, if it keeps one; the epochs do so after each verdict. Raises EstimatorFault."""
-        self._briefing.remember(self.estimator, self.screened)
-
-    @property
-    def memo(self) -> str:
-        """The estimator's memo: what it is to remember between epochs and kernels, at most 150 lines. You may rewrite it."""
-        return self._briefing.memo
-
-    @memo.setter
-    def memo(self, text: str) -> None:
-        self._briefing.memo = text
-
-    def send_back(self, proposal: Proposal, comment: str, *, who: str | None = None) -> None:
-        """Give a proposal back to the estimator with a comment, which it sees when it proposes next; nothing is measured.
-
-        Raises ConfigError without a comment.
-        """
-        self._briefing.send_back(proposal, comment, who or whoami(self.lab.path))
-
-    def stop(self) -> None:
-        """Stop the proposer that is at work in another thread; what it had not finished is dropped."""
-        self._briefing.stop.set()
 
     def screen(self, proposals: Sequence[Proposal] | None = None) -> Screen:
         """Play one round of search tasks with random sets of proposals switched on; the effects by all rounds so far.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from harnesslab.llm.meter import Price
 from harnesslab.store import RunStore
+from harnesslab.trainer.estimators.brief import Costs
 
 COSTS = ("calls", "tokens", "money", "seconds")
 """What a cost is counted in."""
@@ -51,10 +52,9 @@ def cost_of(episodes: int, typical: Mapping[str, float] | None, price: Price | N
 def proposer_cost(estimator: object, epochs: int) -> dict[str, float | None]:
     """What the estimator's own calls cost at most in so many epochs; empty where it makes none.
 
-    An estimator that makes calls has ``at_most``, a mapping with ``calls``, ``tokens``, ``money`` and ``seconds`` of one asking; what it
-    cannot tell is None or absent. It is asked once an epoch, at most.
+    Such an estimator declares it (:class:`~harnesslab.trainer.estimators.brief.Costs`). It is asked once an epoch, at most.
     """
-    each = getattr(estimator, "at_most", None)
-    if not isinstance(each, Mapping):
+    if not isinstance(estimator, Costs):
         return {}
-    return {name: None if each.get(name) is None else each[name] * epochs for name in COSTS}
+    each = estimator.at_most
+    return {name: None if (cost := each.get(name)) is None else cost * epochs for name in COSTS}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -55,7 +57,7 @@ class Marked(CorridorWorld):
 
 
 def reachable(root: Any) -> Iterator[Any]:
-    """Everything that attributes, items, slots and bound methods lead to; modules, classes and functions end the walk."""
+    """Everything that attributes, items, slots, closures, bound methods and the collector lead to; modules and classes end the walk."""
     seen: set[int] = set()
     stack = [root]
     while stack:
@@ -72,8 +74,10 @@ def reachable(root: Any) -> Iterator[Any]:
             stack += list(getattr(thing, "__dict__", {}).values())
             slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
             stack += [getattr(thing, name) for name in slots if isinstance(name, str) and hasattr(thing, name)]
-            if (owner := getattr(thing, "__self__", None)) is not None:
-                stack.append(owner)
+            if isinstance(thing, FunctionType):  # not its globals, which lead everywhere
+                stack += [cell.cell_contents for cell in thing.__closure__ or ()]
+            else:
+                stack += gc.get_referents(thing)
 
 
 class Curious:
@@ -146,7 +150,9 @@ def test_nothing_of_the_gate_the_sealed_split_or_private_info_is_within_reach(op
     for brief in [*estimator.briefs, *estimator.remembered]:
         texts = [thing for thing in reachable(brief) if isinstance(thing, str | bytes)]
         assert len(texts) > 200
-        assert not [text for text in texts if MARK in (text if isinstance(text, str) else text.decode("utf-8", "replace"))]
+        assert not [
+            text for text in texts if MARK in (text if isinstance(text, str) else text.decode("utf-8", "replace"))
+        ]
 
 
 def test_the_walk_would_find_a_marker(open_lab: Callable[..., Any]) -> None:
@@ -176,7 +182,8 @@ def test_an_estimator_of_three_parameters_still_works(open_lab: Callable[..., An
 
 
 @pytest.mark.parametrize(
-    ("method", "answer"), [("diagnose", 3), ("diagnose", KeyError("x")), ("remember", b"x"), ("remember", KeyError("x"))]
+    ("method", "answer"),
+    [("diagnose", 3), ("diagnose", KeyError("x")), ("remember", b"x"), ("remember", KeyError("x"))],
 )
 def test_a_wrong_optional_method_is_named(open_lab: Callable[..., Any], method: str, answer: Any) -> None:
     estimator = Curious(RIGHT)
@@ -189,10 +196,10 @@ def test_a_wrong_optional_method_is_named(open_lab: Callable[..., Any], method: 
     setattr(estimator, method, wrong)
     made = hl.Trainer(open_lab(), hl.LLM.scripted(obedient), estimator, settings={"progress": False})
     if method == "diagnose":
-        with pytest.raises(EstimatorFault, match="Curious.diagnose"):
+        with pytest.raises(EstimatorFault, match=r"Curious\.diagnose"):
             made.propose()
     else:
-        with pytest.warns(SkippedProposal, match="Curious.remember"):
+        with pytest.warns(SkippedProposal, match=r"Curious\.remember"):
             assert len(made.propose()) == 1
 
 
@@ -201,7 +208,9 @@ def test_what_was_sent_back_is_told_and_not_offered_again(open_lab: Callable[...
     made = hl.Trainer(open_lab(), hl.LLM.scripted(obedient), estimator, settings={"progress": False})
     made.send_back(made.propose()[0], "other layer", who="Ada")
     again = made.propose()
-    assert [p.name for p in again] == ["contract/hint1"] and again.refused == (("contract/hint0", "sent back: other layer"),)
+    assert [p.name for p in again] == ["contract/hint1"] and again.refused == (
+        ("contract/hint0", "sent back: other layer"),
+    )
     (comment,) = estimator.briefs[-1].comments
     assert (comment.name, comment.comment, comment.who) == ("contract/hint0", "other layer", "Ada")
     for bad in ("", "  ", None):
@@ -240,7 +249,10 @@ def test_a_skip_stops_the_loop_after_two_and_nothing_is_lost(open_lab: Callable[
 
     estimator = Broken()
     made = hl.Trainer(open_lab(), hl.LLM.scripted(obedient), estimator, settings={"progress": False})
-    with pytest.warns(SkippedProposal, match="changed nothing"), pytest.raises(TrainingStopped, match="2 times in a row"):
+    with (
+        pytest.warns(SkippedProposal, match="changed nothing"),
+        pytest.raises(TrainingStopped, match="2 times in a row"),
+    ):
         next(made.epochs(3))
     assert estimator.asked == 2
     made.estimator = Curious(RIGHT)

@@ -15,7 +15,7 @@ from harnesslab.errors import EstimatorFault, HarnessFileError, HarnesslabError
 from harnesslab.harness.base import LAYERS
 from harnesslab.harness.files import check_changes
 from harnesslab.trainer.estimators.base import Estimator
-from harnesslab.trainer.estimators.brief import Brief, asked
+from harnesslab.trainer.estimators.brief import Brief, Diagnoses, Remembers, asked
 from harnesslab.trainer.proposal import Evidence, Prediction, Proposal, Proposals
 
 
@@ -55,7 +55,7 @@ def ask(estimator: Estimator, brief: Brief) -> Proposals:
 
 def wants_brief(estimator: Any) -> bool:
     """Whether an estimator looks at more than failures, harness and verdicts."""
-    return _takes_brief(estimator.propose) or any(hasattr(estimator, name) for name in ("diagnose", "remember"))
+    return _takes_brief(estimator.propose) or isinstance(estimator, Diagnoses | Remembers)
 
 
 def _takes_brief(propose: Any) -> bool:

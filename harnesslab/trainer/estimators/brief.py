@@ -1,10 +1,11 @@
 """What an estimator is given and told. This is the one file to read before writing your own estimator.
 
-An estimator is an object with one method, and two more if it wants them::
+An estimator is an object with one method, and up to three more members if it wants them::
 
     def propose(self, failures, harness, history=(), brief=None) -> Proposals    # required
-    def diagnose(self, brief) -> str                                             # what is wrong, in words
-    def remember(self, brief) -> str                                             # the memo's new text
+    def diagnose(self, brief) -> str             # what is wrong, in words: see Diagnoses
+    def remember(self, brief) -> str             # the memo's new text: see Remembers
+    at_most: Mapping[str, float | None]          # what one asking costs: see Costs
 
 ``brief`` is optional: leave the parameter out and :meth:`propose` gets the first three. A call of
 ``trainer.propose()`` asks, in this order, :meth:`diagnose`, :meth:`propose`, :meth:`remember`; the epochs call
@@ -15,13 +16,17 @@ candidates it holds how many gate tasks they won and lost, never which.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from harnesslab.errors import BudgetExceeded, EstimatorFault, HarnesslabError
+from harnesslab.errors import BackboneError, BudgetExceeded, EstimatorFault, HarnesslabError, OrderError, ProposerSkip
+from harnesslab.llm.types import Completion, Request
+from harnesslab.rollout.loop import run_sync
 from harnesslab.trainer.estimators.base import PastVerdict
 
 if TYPE_CHECKING:
@@ -33,25 +38,31 @@ if TYPE_CHECKING:
 MEMO_LINES = 150
 """Lines that the memo may have; what is longer is cut."""
 MEMO_CHARS = 30_000
+POLL_S = 0.2
+"""How often a waiting proposer looks whether it was stopped."""
 PROPOSER = "proposer"
 """The role under which the meter counts what estimators spend."""
 
 
 class Allowance:
-    """The lab's meter, as far as a proposer needs it: it counts, and it stops. Knows nothing of the lab."""
+    """The lab's meter, as far as a proposer needs it: it counts, and it stops.
+
+    It holds the meter weakly: the meter's book leads to the lab, and with it to the gate's tasks.
+    """
 
     def __init__(self, meter: Meter):
-        def wrap(llm: MinimalBackbone) -> Backbone:
-            return meter.wrap(llm, PROPOSER)
+        self._weak = weakref.ref(meter)
 
-        self._wrap = wrap
-        self._charge: Callable[..., None] = lambda **used: meter.charge(PROPOSER, **used)
-        self._check: Callable[[], None] = lambda: meter.check()
-        self._used: Callable[[], Mapping[str, Any]] = lambda: meter.used(PROPOSER)
+    @property
+    def _meter(self) -> Meter:
+        meter = self._weak()
+        if meter is None:
+            raise OrderError("this brief is over: the trainer that it came from no longer exists")
+        return meter
 
     def wrap(self, llm: MinimalBackbone) -> Backbone:
         """The model, counted under ``proposer`` and stopped by the lab's budget. Calls raise BudgetExceeded."""
-        return self._wrap(llm)
+        return self._meter.wrap(llm, PROPOSER)
 
     def charge(
         self,
@@ -67,19 +78,19 @@ class Allowance:
 
         ``money`` as reported; without it the price of ``model`` counts. Never raises; call :meth:`check` before spending more.
         """
-        self._charge(
-            calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds, model=model,
+        self._meter.charge(
+            PROPOSER, calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds, model=model,
             money=money,
         )  # fmt: skip
 
     def check(self) -> None:
         """Raise BudgetExceeded where a limit of the lab is reached."""
-        self._check()
+        self._meter.check()
 
     @property
     def used(self) -> Mapping[str, Any]:
         """What proposers have used in this lab: calls, prompt_tokens, completion_tokens, seconds, money."""
-        return self._used()
+        return self._meter.used(PROPOSER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,34 @@ class Comment:
     comment: str
     who: str = ""
     content: str = ""
+
+
+@runtime_checkable
+class Diagnoses(Protocol):
+    """An estimator that says what is wrong before it proposes."""
+
+    def diagnose(self, brief: Brief) -> str:
+        """What is wrong, in words; shown with the proposals."""
+        ...
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """An estimator that keeps a memo between epochs, kernels and trainings of a lab."""
+
+    def remember(self, brief: Brief) -> str:
+        """The memo's new text, at most :data:`MEMO_LINES` lines. Called after :meth:`propose` and after each verdict."""
+        ...
+
+
+@runtime_checkable
+class Costs(Protocol):
+    """An estimator whose proposals cost something; ``trainer.plan()`` and ``trainer.preview()`` count it."""
+
+    @property
+    def at_most(self) -> Mapping[str, float | None]:
+        """``calls``, ``tokens``, ``money`` and ``seconds`` of one asking; what it cannot say is None or absent."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -142,6 +181,43 @@ class Brief:
             for name, kind in sorted(known_kinds().items())
         ]
 
+    def ask(
+        self, llm: MinimalBackbone, said: str | Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None = None
+    ) -> str:
+        """A model's reply to a prompt or to chat messages, on the meter and within the deadline.
+
+        ``schema``: a JSON schema for the reply. An endpoint that refuses it is asked again without; so check what comes back.
+        Raises BackboneError, BudgetExceeded, and ProposerSkip after the deadline or when a person stops the proposer.
+        """
+        messages = [{"role": "user", "content": said}] if isinstance(said, str) else said
+        request = Request(messages=tuple(messages), schema=schema)
+        model = self.meter.wrap(llm)
+        try:
+            return run_sync(self._awaited(model, request)).text
+        except BackboneError as error:
+            if schema is None or error.cause not in ("setup", "refused"):
+                raise
+        return run_sync(self._awaited(model, replace(request, schema=None))).text
+
+    async def _awaited(self, model: Backbone, request: Request) -> Completion:
+        asked = asyncio.ensure_future(model.complete(request))
+        try:
+            while not asked.done():
+                self.check()
+                await asyncio.wait([asked], timeout=min(POLL_S, max(self.left, 0)))
+            return asked.result()
+        finally:
+            asked.cancel()
+
+    def check(self) -> None:
+        """Raise ProposerSkip where the deadline has passed or a person has stopped the proposer."""
+        if self.stop.is_set():
+            raise ProposerSkip("the proposer was stopped", cause="stopped")
+        if self.left <= 0:
+            raise ProposerSkip(
+                "the proposer's deadline has passed; settings={'proposer_deadline': ...} extends it", cause="hang"
+            )
+
     def with_diagnosis(self, diagnosis: str) -> Brief:
         """The same, with a diagnosis in words."""
         return replace(self, diagnosis=diagnosis)
@@ -152,9 +228,9 @@ def asked(estimator: Any, name: str, brief: Brief) -> str:
 
     Raises EstimatorFault when it raises or returns anything but text.
     """
-    method = getattr(estimator, name, None)
-    if method is None:
+    if not isinstance(estimator, {"diagnose": Diagnoses, "remember": Remembers}[name]):
         return ""
+    method = getattr(estimator, name)
     called = f"{type(estimator).__name__}.{name}"
     try:
         said: Any = method(brief)
