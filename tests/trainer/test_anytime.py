@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -156,7 +157,7 @@ class Coin:
         self.calls += 1
         text = str(request.messages)
         share = self.shares["on the right" in text]
-        right = np.random.default_rng([hash(text) % 2**32, repeat]).random() < share
+        right = np.random.default_rng([zlib.crc32(text.encode()), repeat]).random() < share
         return Completion("Action: right" if right else "Action: left", model="coin")
 
 
